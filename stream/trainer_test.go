@@ -62,9 +62,10 @@ func TestACancelledFitIsNoFailure(t *testing.T) {
 			cancelled := logs.FilterMessageSnippet("fit cancelled").FilterLevelExact(zap.InfoLevel).Len()
 			failed := logs.FilterMessageSnippet("took longer than fit.budget").Len()
 			n := counted(o.Metrics.Fits.WithLabelValues("failed"))
-			if cancelled != c.cancelled || failed < c.failed || n != float64(failed) ||
+			// The fit after a failed one may be under way at the end, and is cancelled then.
+			if cancelled < c.cancelled || cancelled > 1 || failed < c.failed || n != float64(failed) ||
 				c.failed == 0 && failed > 0 {
-				t.Errorf("budget %v: %d logged as cancelled, %d as failed, %v counted as failed; want %d, %d or more",
+				t.Errorf("budget %v: %d logged as cancelled, %d as failed, %v counted as failed; want %d or 1, %d or more",
 					c.budget, cancelled, failed, n, c.cancelled, c.failed)
 			}
 		}
