@@ -13,39 +13,26 @@ type latticeSet struct {
 	cuts     []float64
 	count    []float64 // cells x classes
 
-	inverse float64 // of the last diagonal entry of the Cholesky factor
-	// The grid: bin floor(d^2 scale + shift), and for each bin the counter of its stretch, times 2, plus 1 in a band.
-	scale, shift float64
-	table        [latticeGrid]uint16
-	counter      []uint32 // stretches x classes
-	// The squared distances and the classes of the records in bands.
+	inverse      float64 // of the last diagonal entry of the Cholesky factor
+	scale, shift float64 // of the grid: bin floor(d^2 scale + shift)
+	band         []band  // by cut
+	// The records from each band on, and those beyond it, by class; nil where the grid does not tell the cuts apart.
+	above []uint32
+	// The squared distances and the bins of the records in bands, and the end of those of each class.
 	inBand []float64
-	ofBand []uint16
+	ofBin  []int16
+	until  []int
 }
 
-// bin returns the bin of a squared distance.
-func (t *latticeSet) bin(v float64) int {
-	x := v*t.scale + t.shift
-	if x > latticeGrid {
-		x = latticeGrid
-	}
-	i := int(x)
-	if i < 0 {
-		i = 0
-	}
-	if i > latticeGrid-1 {
-		i = latticeGrid - 1
-	}
-	return i
-}
+// band is the bins from low to high, among which a cut lies.
+type band struct{ low, high int16 }
 
-// bands marks, for every cut, the bins in which it lies by a sample of n of all records, and numbers the stretches
-// between and inside them. A grid that does not tell the cuts apart leaves no counters.
+// bands finds, for every cut, the bins in which it lies by a sample of n of all records.
 func (t *latticeSet) bands(bins *[latticeGrid]uint32, n, all, cells, classes int) {
 	if t.scale == 0 {
 		return
 	}
-	stretch, bin, below := 0, 0, 0.0
+	bin, below, kept := 0, 0.0, 0.0
 	for c := 1; c < cells; c++ {
 		p := float64(c) / float64(cells)
 		sd := math.Sqrt(float64(n)*p*(1-p)) * latticeDeviations
@@ -54,50 +41,40 @@ func (t *latticeSet) bands(bins *[latticeGrid]uint32, n, all, cells, classes int
 		}
 		low, high := p*float64(n)-sd-1, p*float64(n)+sd+1
 		for bin < latticeGrid && below+float64(bins[bin]) < low {
-			t.table[bin] = uint16(stretch * classes * 2)
 			below += float64(bins[bin])
 			bin++
 		}
 		// The first and the last bin are open, and two cuts in one band would not be told apart.
-		if bin == 0 || stretch > 0 && t.table[bin-1]&1 == 1 {
-			t.scale = 0
+		if bin == 0 || c > 1 && bin-1 == int(t.band[c-2].high) {
 			return
 		}
-		stretch++
+		e := band{low: int16(bin)}
 		for bin < latticeGrid-1 && below < high {
-			t.table[bin] = uint16(stretch*classes*2 + 1)
 			below += float64(bins[bin])
+			kept += float64(bins[bin])
 			bin++
 		}
 		if bin == latticeGrid-1 {
-			t.scale = 0
 			return
 		}
-		stretch++
+		e.high = int16(bin - 1)
+		t.band = append(t.band, e)
 	}
-	for ; bin < latticeGrid; bin++ {
-		t.table[bin] = uint16(stretch * classes * 2)
-	}
-	t.counter = make([]uint32, (2*cells-1)*classes)
-	kept := 0
-	for b, c := range bins {
-		if t.table[b]&1 == 1 {
-			kept += int(c)
-		}
-	}
-	room := int(1.05*float64(kept)/float64(n)*float64(all)) + 2*latticeChunk
-	t.inBand, t.ofBand = make([]float64, 0, room), make([]uint16, 0, room)
+	t.above = make([]uint32, 2*(cells-1)*classes)
+	t.until = make([]int, classes)
+	room := int(1.05*kept/float64(n)*float64(all)) + 2*latticeChunk
+	t.inBand, t.ofBin = make([]float64, 0, room), make([]int16, 0, room)
 }
 
 // finish finds the cuts among the records in bands and counts the classes by cell. It releases these records and the
 // counters.
 func (t *latticeSet) finish(l *lattice, work *latticeWork) {
-	inBand, ofBand, counter := t.inBand, t.ofBand, t.counter
-	t.inBand, t.ofBand, t.counter = nil, nil, nil
-	if counter == nil {
+	inBand, ofBin, above := t.inBand, t.ofBin, t.above
+	t.inBand, t.ofBin, t.above = nil, nil, nil
+	if above == nil {
 		return
 	}
-	bins, at := work.binned(t, inBand, ofBand, l.classes)
+	bins := work.count(t, ofBin, l.classes)
 	records := func(part []uint32) (n int) {
 		for _, c := range part {
 			n += int(c)
@@ -119,25 +96,36 @@ func (t *latticeSet) finish(l *lattice, work *latticeWork) {
 			count[cell*l.classes+y] += float64(c)
 		}
 	}
+	// between returns the records of each class from behind band b-1 to before band b.
+	stretch := make([]uint32, l.classes)
+	between := func(b int) []uint32 {
+		for y := range stretch {
+			stretch[y] = 0
+			if b == 0 {
+				stretch[y] = l.size[y]
+			} else {
+				stretch[y] = above[(2*b-1)*l.classes+y]
+			}
+			if b < len(edges) {
+				stretch[y] -= above[2*b*l.classes+y]
+			}
+		}
+		return stretch
+	}
 	var near [latticeGrid]bool
-	below, bin := 0, 0
+	below := 0
 	for b := range edges {
 		e := &edges[b]
-		stretch := counter[2*b*l.classes : (2*b+1)*l.classes]
-		add(b, stretch)
+		add(b, between(b))
 		below += records(stretch)
 		place := float64(l.n-1) * float64(b+1) / float64(l.cells)
 		rank := int(place)
 		e.share = place - float64(rank)
-		mark := uint16((2*b+1)*l.classes*2 + 1)
-		for bin < latticeGrid && t.table[bin] != mark {
-			bin++
-		}
 		state := 0 // 0 below the lower rank, 1 among the ranks, 2 above
 		if rank < below {
 			return
 		}
-		for ; bin < latticeGrid && t.table[bin] == mark; bin++ {
+		for bin := int(t.band[b].low); bin <= int(t.band[b].high); bin++ {
 			part := bins[bin*l.classes : (bin+1)*l.classes]
 			n := records(part)
 			if state == 0 && rank < below+n {
@@ -161,11 +149,14 @@ func (t *latticeSet) finish(l *lattice, work *latticeWork) {
 			return
 		}
 	}
-	for i, b := range at {
-		if near[b] {
-			for q := range edges {
-				if e := &edges[q]; b >= e.low && b <= e.high {
-					e.value, e.class = append(e.value, inBand[i]), append(e.class, ofBand[i])
+	i := 0
+	for y, until := range t.until {
+		for ; i < until; i++ {
+			if b := uint16(ofBin[i]); near[b&(latticeGrid-1)] {
+				for q := range edges {
+					if e := &edges[q]; b >= e.low && b <= e.high {
+						e.value, e.class = append(e.value, inBand[i]), append(e.class, uint16(y))
+					}
 				}
 			}
 		}
@@ -192,7 +183,7 @@ func (t *latticeSet) finish(l *lattice, work *latticeWork) {
 			count[cell*l.classes+int(e.class[i])]++
 		}
 	}
-	add(l.cells-1, counter[(2*l.cells-2)*l.classes:])
+	add(l.cells-1, between(l.cells-1))
 	if l.weight != 1 {
 		for i := range count {
 			count[i] *= l.weight
@@ -202,26 +193,19 @@ func (t *latticeSet) finish(l *lattice, work *latticeWork) {
 }
 
 // latticeWork is the memory that finish uses again from set to set.
-type latticeWork struct {
-	bins []uint32
-	at   []uint16
-}
+type latticeWork struct{ bins []uint32 }
 
-// binned counts the records in bands by bin and class, and returns the bin of each, too.
-func (w *latticeWork) binned(t *latticeSet, value []float64, class []uint16, classes int) (bins []uint32, at []uint16) {
-	if need := latticeGrid * classes; cap(w.bins) < need {
-		w.bins = make([]uint32, need)
+// count counts the records in bands by bin and class.
+func (w *latticeWork) count(t *latticeSet, ofBin []int16, classes int) []uint32 {
+	if w.bins == nil {
+		w.bins = make([]uint32, latticeGrid*classes)
 	}
-	bins = w.bins[:latticeGrid*classes]
-	clear(bins)
-	if cap(w.at) < len(value) {
-		w.at = make([]uint16, len(value)+len(value)/4)
+	clear(w.bins)
+	i := 0
+	for y, until := range t.until {
+		for ; i < until; i++ {
+			w.bins[int(ofBin[i])*classes+y]++
+		}
 	}
-	at = w.at[:len(value)]
-	for i, v := range value {
-		b := t.bin(v)
-		at[i] = uint16(b)
-		bins[b*classes+int(class[i])]++
-	}
-	return bins, at
+	return w.bins
 }
