@@ -3,7 +3,6 @@ package lift
 import (
 	"context"
 	"math"
-	"math/bits"
 	"slices"
 )
 
@@ -15,6 +14,8 @@ type family struct {
 	sets []*latticeSet
 	plan []step
 
+	rooms []latticeRoom // of sets that are finished
+
 	// Of the records of a chunk.
 	distance [][]float64 // by depth: squared distances; those of depth 0 are 0
 	residual [][][]float64
@@ -23,6 +24,12 @@ type family struct {
 	bins     [latticeChunk]int16
 	marks    [latticeChunk]int16 // -1 in a band, else 0
 	words    [latticeChunk / latticePad]uint32
+}
+
+// latticeRoom is the memory of the records in bands of a set.
+type latticeRoom struct {
+	inBand []float64
+	ofBin  []int16
 }
 
 // step adds a feature to the set of the depth above, or to none.
@@ -183,18 +190,28 @@ func (f *family) run(ctx context.Context) error {
 		}
 	})
 	for i, t := range f.sets {
-		t.bands(&bins[i], n, f.n, f.cells, f.classes)
+		if t.bands(&bins[i], n, f.n, f.cells, f.classes) && len(f.rooms) > 0 {
+			r := f.rooms[len(f.rooms)-1]
+			t.inBand, t.ofBin = r.inBand, r.ofBin
+			f.rooms = f.rooms[:len(f.rooms)-1]
+		}
 	}
 	// All records.
-	for _, s := range f.spans {
+	for i, s := range f.spans {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		f.walk(f.columns, s.lo, s.hi, func(set, n int) { f.take(f.sets[set], n, s.class) })
+		if i+1 == len(f.spans) || f.spans[i+1].class != s.class {
+			for _, t := range f.sets {
+				if t.above != nil {
+					t.close(s.class)
+				}
+			}
+		}
 	}
-	var work latticeWork
 	for _, t := range f.sets {
-		t.finish(f.lattice, &work)
+		f.finish(t)
 	}
 	return nil
 }
@@ -238,7 +255,6 @@ func (f *family) take(t *latticeSet, n, class int) {
 	if t.above == nil {
 		return
 	}
-	d := f.distance[f.depth]
 	bins := f.binned(t, n)
 	for i := n; i < len(bins); i++ {
 		bins[i] = -1 // in no band and above none
@@ -252,12 +268,5 @@ func (f *family) take(t *latticeSet, n, class int) {
 	}
 	words := f.words[:len(bins)/latticePad]
 	markWords(words, marks)
-	for i, m := range words {
-		for ; m != 0; m &= m - 1 {
-			k := i*latticePad + bits.TrailingZeros32(m)
-			t.inBand = append(t.inBand, d[k])
-			t.ofBin = append(t.ofBin, bins[k])
-		}
-	}
-	t.until[class] = len(t.inBand)
+	t.keep(words, f.distance[f.depth], bins)
 }

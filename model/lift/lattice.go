@@ -144,11 +144,14 @@ func (l *lattice) run(ctx context.Context, ev *model.Evidence) (map[string]*latt
 	heads := l.heads(prefix)
 	families := make([][]*latticeSet, len(heads))
 	search := func(ctx context.Context) func(i int) error {
+		var rooms []latticeRoom // from family to family
 		return func(i int) error {
 			f := newFamily(l, heads[i], prefix)
 			if f == nil {
 				return nil
 			}
+			f.rooms = rooms
+			defer func() { rooms = f.rooms }()
 			if err := f.run(ctx); err != nil {
 				return err
 			}
