@@ -83,7 +83,7 @@ func (t *latticeSet) keep(words []uint32, d []float64, bins []int16) {
 	t.inBand, t.ofBin = t.inBand[:at+k], t.ofBin[:at+k]
 }
 
-// close ends the records in bands of a class: what is missing to a whole block has no bin.
+// close ends the records in bands of a class. The rest of their last block has no bin.
 func (t *latticeSet) close(class int) {
 	for len(t.ofBin)%latticePad != 0 {
 		t.inBand, t.ofBin = append(t.inBand, 0), append(t.ofBin, -1)
