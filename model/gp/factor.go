@@ -1,6 +1,10 @@
 package gp
 
-import "math"
+import (
+	"math"
+
+	"liftstream/model/vector"
+)
 
 // factor is the lower Cholesky factor L of a positive definite matrix L L', its rows one behind the other, row i with
 // i+1 numbers.
@@ -17,7 +21,7 @@ func (l factor) at(i int) float64 { return l[i*(i+1)/2+i] }
 func (l factor) grow(a []float64, least float64) factor {
 	n := len(a) - 1
 	l.solve(a[:n])
-	a[n] = math.Sqrt(max(a[n]-dot(a[:n], a[:n]), least))
+	a[n] = math.Sqrt(max(a[n]-vector.Dot(a[:n], a[:n]), least))
 	return append(l, a...)
 }
 
@@ -25,7 +29,7 @@ func (l factor) grow(a []float64, least float64) factor {
 func (l factor) solve(b []float64) {
 	for i := range b {
 		r := l.row(i)
-		b[i] = (b[i] - dot(r[:i], b[:i])) / r[i]
+		b[i] = (b[i] - vector.Dot(r[:i], b[:i])) / r[i]
 	}
 }
 
@@ -34,7 +38,7 @@ func (l factor) solveTransposed(b []float64) {
 	for i := len(b) - 1; i >= 0; i-- {
 		r := l.row(i)
 		b[i] /= r[i]
-		subtract(b[:i], r[:i], b[i])
+		vector.AddScaled(b[:i], -b[i], r)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"liftstream/model/vector"
 )
 
 // ErrInput is returned when observations or hyperparameters are not numbers that a Gaussian process can have.
@@ -98,7 +100,7 @@ func (r *Regression) Append(o Observation) error {
 	noise := r.params.Noise*r.params.Noise + o.Tau2
 	l[b] = r.params.Signal*r.params.Signal + noise
 	r.factor = r.factor.grow(l, noise) // the Schur complement is at least the noise in exact arithmetic
-	u := (o.Y - r.mean - dot(l[:b], r.white)) / l[b]
+	u := (o.Y - r.mean - vector.Dot(l[:b], r.white)) / l[b]
 	r.white = append(r.white, u)
 	r.pool = append(r.pool, o)
 	r.alpha = nil
@@ -119,7 +121,7 @@ func (r *Regression) whiten(x float64) []float64 {
 // The variance is at least 0.
 func (r *Regression) At(x float64) (mean, variance float64) {
 	k := r.whiten(x)
-	return r.mean + dot(k, r.white), max(0, r.params.Signal*r.params.Signal-dot(k, k))
+	return r.mean + vector.Dot(k, r.white), max(0, r.params.Signal*r.params.Signal-vector.Dot(k, k))
 }
 
 // Alpha returns Sigma^-1 (y - M) in the order of the pool; the caller must not change it.
@@ -133,7 +135,7 @@ func (r *Regression) Alpha() []float64 {
 
 // LogLikelihood is the log marginal likelihood of the pool (eq. 4), in nats; 0 of an empty pool.
 func (r *Regression) LogLikelihood() float64 {
-	l := -.5*dot(r.white, r.white) - .5*float64(len(r.pool))*math.Log(2*math.Pi)
+	l := -.5*vector.Dot(r.white, r.white) - .5*float64(len(r.pool))*math.Log(2*math.Pi)
 	for i := range r.pool {
 		l -= math.Log(r.factor.at(i))
 	}
@@ -145,7 +147,7 @@ func (r *Regression) terms() terms {
 	alpha := r.Alpha()
 	inverse := r.invert()
 	p := r.params
-	t := terms{n: n, quad: dot(r.white, r.white)}
+	t := terms{n: n, quad: vector.Dot(r.white, r.white)}
 	for i := range n {
 		t.det += 2 * math.Log(r.factor.at(i))
 		v := inverse.row(i)
@@ -172,7 +174,7 @@ func (r *Regression) invert() factor {
 	for i := range n {
 		l := r.factor.row(i)
 		for j := range i {
-			w[j*n+i] = -dot(l[j:i], w[j*n+j:j*n+i]) / l[i]
+			w[j*n+i] = -vector.Dot(l[j:i], w[j*n+j:j*n+i]) / l[i]
 		}
 		w[i*n+i] = 1 / l[i]
 	}
@@ -180,24 +182,8 @@ func (r *Regression) invert() factor {
 	for i := range n {
 		o := out.row(i)
 		for j := range i + 1 {
-			o[j] = dot(w[i*n+i:(i+1)*n], w[j*n+i:(j+1)*n])
+			o[j] = vector.Dot(w[i*n+i:(i+1)*n], w[j*n+i:(j+1)*n])
 		}
 	}
 	return out
-}
-
-func dot(a, b []float64) float64 {
-	b = b[:len(a)]
-	var s0, s1, s2, s3 float64
-	for len(a) >= 4 {
-		s0 += a[0] * b[0]
-		s1 += a[1] * b[1]
-		s2 += a[2] * b[2]
-		s3 += a[3] * b[3]
-		a, b = a[4:], b[4:]
-	}
-	for i, v := range a {
-		s0 += v * b[i]
-	}
-	return s0 + s1 + (s2 + s3)
 }

@@ -3,6 +3,9 @@ package gp
 import (
 	"fmt"
 	"math"
+	"slices"
+
+	"liftstream/model/vector"
 )
 
 // exactLimit is the number of observations up to which a likelihood is computed from the whole covariance.
@@ -56,7 +59,7 @@ func evaluate(p Params, mean float64, obs []Observation, slopes bool) (terms, er
 		return terms{}, err
 	}
 	if !slopes {
-		t := terms{n: len(obs), quad: dot(r.white, r.white)}
+		t := terms{n: len(obs), quad: vector.Dot(r.white, r.white)}
 		for i := range obs {
 			t.det += 2 * math.Log(r.factor[i*(i+1)/2+i])
 		}
@@ -65,8 +68,9 @@ func evaluate(p Params, mean float64, obs []Observation, slopes bool) (terms, er
 	return r.terms(), nil
 }
 
-// factorise returns the columns of a pivoted Cholesky factor of K_f, the pivots, and the trace that they leave out.
-func factorise(p Params, obs []Observation, limit float64) (l [][]float64, pivots []int, trace float64) {
+// factorise returns the columns of a pivoted Cholesky factor of K_f, the columns of K_f at the pivots, the pivots, and
+// the trace that they leave out.
+func factorise(p Params, obs []Observation, limit float64) (l, kernel [][]float64, pivots []int, trace float64) {
 	n := len(obs)
 	rest := make([]float64, n)
 	for i := range rest {
@@ -83,16 +87,17 @@ func factorise(p Params, obs []Observation, limit float64) (l [][]float64, pivot
 			}
 		}
 		if trace <= limit || rest[at] <= floor || len(l) == n {
-			return l, pivots, trace
+			return l, kernel, pivots, trace
 		}
 		c := make([]float64, n)
 		x := obs[at].X
 		for i := range c {
 			c[i] = p.covariance(obs[i].X, x)
 		}
+		kernel = append(kernel, slices.Clone(c))
 		for _, s := range l {
 			if w := s[at]; w != 0 {
-				subtract(c, s, w)
+				vector.AddScaled(c, -w, s)
 			}
 		}
 		inv := 1 / math.Sqrt(rest[at])
@@ -106,14 +111,6 @@ func factorise(p Params, obs []Observation, limit float64) (l [][]float64, pivot
 		}
 		rest[at] = 0
 		l, pivots = append(l, c), append(pivots, at)
-	}
-}
-
-// subtract takes w times b from a.
-func subtract(a, b []float64, w float64) {
-	b = b[:len(a)]
-	for i := range a {
-		a[i] -= w * b[i]
 	}
 }
 
@@ -132,7 +129,7 @@ func lowRank(p Params, mean float64, obs []Observation, slopes bool) terms {
 		res[i] = o.Y - mean
 		t.det += math.Log(d)
 	}
-	l, pivots, trace := factorise(p, obs, residualShare*noise)
+	l, kernel, pivots, trace := factorise(p, obs, residualShare*noise)
 	q := len(l)
 	scaled := make([]float64, n)
 	// b = I + L' D^-1 L = c c'.
@@ -143,7 +140,7 @@ func lowRank(p Params, mean float64, obs []Observation, slopes bool) terms {
 			scaled[k] = l[i][k] * weight[k]
 		}
 		for j := range i + 1 {
-			b[j] = dot(scaled, l[j])
+			b[j] = vector.Dot(scaled, l[j])
 		}
 		b[i]++
 		c = c.grow(b[:i+1], math.SmallestNonzeroFloat64)
@@ -154,10 +151,10 @@ func lowRank(p Params, mean float64, obs []Observation, slopes bool) terms {
 	}
 	h := make([]float64, q)
 	for i := range h {
-		h[i] = dot(l[i], alpha)
+		h[i] = vector.Dot(l[i], alpha)
 	}
 	c.solve(h)
-	t.quad = dot(res, alpha) - dot(h, h)
+	t.quad = vector.Dot(res, alpha) - vector.Dot(h, h)
 	for i := range q {
 		t.det += 2 * math.Log(c.at(i))
 	}
@@ -167,7 +164,7 @@ func lowRank(p Params, mean float64, obs []Observation, slopes bool) terms {
 			alpha[k] -= l[i][k] * h[i] * weight[k]
 		}
 	}
-	norm := dot(alpha, alpha)
+	norm := vector.Dot(alpha, alpha)
 	t.below, t.above = .5*trace/noise, .5*trace*norm
 	if !slopes {
 		return t
@@ -175,7 +172,7 @@ func lowRank(p Params, mean float64, obs []Observation, slopes bool) terms {
 	binv := c.inverse(q)
 	// Signal: K^ scales with it.
 	for i := range q {
-		a := dot(l[i], alpha)
+		a := vector.Dot(l[i], alpha)
 		t.slopeQuad[1] += a * a
 		t.slopeDet[1] += 1 - binv[i][i]
 	}
@@ -190,9 +187,9 @@ func lowRank(p Params, mean float64, obs []Observation, slopes bool) terms {
 			scaled[k] = l[i][k] * weight[k] * weight[k]
 		}
 		for j := range i {
-			s -= 2 * binv[i][j] * dot(scaled, l[j])
+			s -= 2 * binv[i][j] * vector.Dot(scaled, l[j])
 		}
-		s -= binv[i][i] * dot(scaled, l[i])
+		s -= binv[i][i] * vector.Dot(scaled, l[i])
 	}
 	t.slopeDet[2] = p.Noise * p.Noise * s
 	// Length: F = B^-1 Lp^-1, Sigma^^-1 W' = D^-1 L F, W Sigma^^-1 W' = Lp^-T (I - B^-1) Lp^-1.
@@ -213,9 +210,21 @@ func lowRank(p Params, mean float64, obs []Observation, slopes bool) terms {
 	}
 	wa := make([]float64, q) // W alpha = Lp^-T L' alpha
 	for i := range wa {
-		wa[i] = dot(l[i], alpha)
+		wa[i] = vector.Dot(l[i], alpha)
 	}
 	lp.solveTransposed(wa)
+	rest := square(q) // (I - B^-1) Lp^-1
+	for i := range q {
+		for e := range q {
+			for j := e; j < q; j++ {
+				v := -binv[i][j]
+				if i == j {
+					v++
+				}
+				rest[i][e] += v * lpInv[j][e]
+			}
+		}
+	}
 	column := make([]float64, n)
 	for a := range q {
 		x := obs[pivots[a]].X
@@ -225,29 +234,21 @@ func lowRank(p Params, mean float64, obs []Observation, slopes bool) terms {
 			for j := a; j < q; j++ {
 				f += binv[i][j] * lpInv[j][a]
 			}
-			subtract(column, l[i], -f)
+			vector.AddScaled(column, f, l[i])
 		}
 		for k := range column {
 			d := (obs[k].X - x) / p.Length
-			dz := d * d * p.covariance(obs[k].X, x)
+			dz := d * d * kernel[a][k]
 			t.slopeQuad[0] += alpha[k] * wa[a] * dz
 			t.slopeDet[0] += weight[k] * column[k] * dz
 		}
 		for e := range q {
 			d := (obs[pivots[e]].X - x) / p.Length
-			dp := .5 * d * d * p.covariance(obs[pivots[e]].X, x)
+			dp := .5 * d * d * kernel[a][pivots[e]]
 			t.slopeQuad[0] -= wa[a] * wa[e] * dp
 			m := 0.0
 			for i := a; i < q; i++ {
-				g := 0.0
-				for j := e; j < q; j++ {
-					v := -binv[i][j]
-					if i == j {
-						v++
-					}
-					g += v * lpInv[j][e]
-				}
-				m += lpInv[i][a] * g
+				m += lpInv[i][a] * rest[i][e]
 			}
 			t.slopeDet[0] -= m * dp
 		}

@@ -14,10 +14,22 @@ type family struct {
 	sets []*latticeSet
 	plan []step
 
-	distance [][]float64 // by depth: squared distances
+	rooms []latticeRoom // of sets that are finished
+
+	// Of the records of a chunk.
+	distance [][]float64 // by depth: squared distances; those of depth 0 are 0
 	residual [][][]float64
 	z        []float64
-	row      []uint16 // classes of the chunk
+	depth    int // of the present step
+	bins     [latticeChunk]int16
+	marks    [latticeChunk]int16 // -1 in a band, else 0
+	words    [latticeChunk / latticePad]uint32
+}
+
+// latticeRoom is the memory of the records in bands of a set.
+type latticeRoom struct {
+	inBand []float64
+	ofBin  []int16
 }
 
 // step adds a feature to the set of the depth above, or to none.
@@ -150,28 +162,13 @@ func (f *family) entry(set []int, factor []float64, t int) float64 {
 
 // run evaluates the sets of the family.
 func (f *family) run(ctx context.Context) error {
-	sample := func(most int) (columns [][]float64, n int) {
-		stride := max((f.n+most-1)/most, 1)
-		n = (f.n + stride - 1) / stride
-		columns = make([][]float64, len(f.features))
-		for i, p := range f.features {
-			if i < f.from && !slices.Contains(f.head, i) {
-				continue // none of the sets holds it
-			}
-			columns[i] = make([]float64, n)
-			for r := range n {
-				columns[i][r] = f.columns[p][r*stride]
-			}
-		}
-		return columns, n
-	}
 	// The grid covers the values around the outer cuts; values beyond fall into its first and last bins.
-	first, n := sample(latticeFirst)
+	n := len(f.first[0]) - latticePad
 	values := make([][]float64, len(f.sets))
 	for i := range values {
 		values[i] = make([]float64, 0, n)
 	}
-	f.walk(first, 0, n, func(set int, d []float64) { values[set] = append(values[set], d...) })
+	f.walk(f.first, 0, n, func(set, n int) { values[set] = append(values[set], f.distance[f.depth][:n]...) })
 	edge := max(int(5*math.Sqrt(float64(n)*float64(f.cells-1))/float64(f.cells)), 1)
 	for i, t := range f.sets {
 		low, high := max(n/f.cells-edge, 0), min(n-n/f.cells+edge, n-1)
@@ -184,117 +181,92 @@ func (f *family) run(ctx context.Context) error {
 		}
 	}
 	// The bands hold the cuts of a larger sample, with a margin for their sampling error.
-	second, n := sample(latticeSample)
+	n = len(f.second[0]) - latticePad
 	bins := make([][latticeGrid]uint32, len(f.sets))
-	f.walk(second, 0, n, func(set int, d []float64) {
-		t, h := f.sets[set], &bins[set]
-		for _, v := range d {
-			h[t.bin(v)]++
+	f.walk(f.second, 0, n, func(set, n int) {
+		h := &bins[set]
+		for _, b := range f.binned(f.sets[set], n)[:n] {
+			h[b&(latticeGrid-1)]++
 		}
 	})
 	for i, t := range f.sets {
-		t.bands(&bins[i], n, f.n, f.cells, f.classes)
+		if t.bands(&bins[i], n, f.n, f.cells, f.classes) && len(f.rooms) > 0 {
+			r := f.rooms[len(f.rooms)-1]
+			t.inBand, t.ofBin = r.inBand, r.ofBin
+			f.rooms = f.rooms[:len(f.rooms)-1]
+		}
 	}
 	// All records.
-	for lo := 0; lo < f.n; lo += latticeChunk {
+	for i, s := range f.spans {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		hi := min(lo+latticeChunk, f.n)
-		f.row = f.class[lo:hi]
-		f.walk(nil, lo, hi, f.take)
+		f.walk(f.columns, s.lo, s.hi, func(set, n int) { f.take(f.sets[set], n, s.class) })
+		if i+1 == len(f.spans) || f.spans[i+1].class != s.class {
+			for _, t := range f.sets {
+				if t.above != nil {
+					t.close(s.class)
+				}
+			}
+		}
 	}
-	var work latticeWork
 	for _, t := range f.sets {
-		t.finish(f.lattice, &work)
+		f.finish(t)
 	}
 	return nil
 }
 
-// walk computes the squared distances of records lo to hi for every set, in the order of the plan, and hands them to
-// use. The columns are those of the lattice, or those given, by position.
-func (f *family) walk(columns [][]float64, lo, hi int, use func(set int, d []float64)) {
+// walk computes the squared distances of records lo to hi of the columns for every set, in the order of the plan, and
+// calls use for each chunk of n records of a set: its distances are those of the present depth.
+func (f *family) walk(columns [][]float64, lo, hi int, use func(set, n int)) {
 	for ; lo < hi; lo += latticeChunk {
 		n := min(latticeChunk, hi-lo)
+		padded := (n + latticePad - 1) &^ (latticePad - 1)
+		residual := func(depth, feature int) []float64 {
+			if depth == 0 {
+				return columns[feature][lo : lo+padded]
+			}
+			return f.residual[depth][feature][:padded]
+		}
 		for i := range f.plan {
 			s := &f.plan[i]
-			var r []float64
-			switch {
-			case s.depth > 1:
-				r = f.residual[s.depth-1][s.feature][:n]
-			case columns != nil:
-				r = columns[s.feature][lo : lo+n]
-			default:
-				r = f.columns[f.features[s.feature]][lo : lo+n]
-			}
-			z, d := f.z[:n], f.distance[s.depth][:n]
-			if s.depth == 1 {
-				for k, v := range r {
-					v *= s.inverse
-					z[k] = v
-					d[k] = float64(v * v)
-				}
-			} else {
-				up := f.distance[s.depth-1][:n]
-				for k, v := range r {
-					v *= s.inverse
-					z[k] = v
-					d[k] = up[k] + float64(v*v)
-				}
-			}
+			f.depth = s.depth
+			z := f.z[:padded]
+			standardise(z, f.distance[s.depth], f.distance[s.depth-1], residual(s.depth-1, s.feature), s.inverse)
 			for q, t := range s.later {
-				var from []float64
-				switch {
-				case s.depth > 1:
-					from = f.residual[s.depth-1][t][:n]
-				case columns != nil:
-					from = columns[t][lo : lo+n]
-				default:
-					from = f.columns[f.features[t]][lo : lo+n]
-				}
-				to, l := f.residual[s.depth][t][:n], s.factor[q]
-				for k, v := range z {
-					to[k] = from[k] - float64(l*v)
-				}
+				project(f.residual[s.depth][t], residual(s.depth-1, t), z, s.factor[q])
 			}
 			if s.set >= 0 {
-				use(s.set, d)
+				use(s.set, n)
 			}
 		}
 	}
 }
 
-// take counts a chunk of records by stretch and class, and keeps those in bands.
-func (f *family) take(set int, d []float64) {
-	t := f.sets[set]
-	if t.counter == nil {
+// binned returns the bins of n distances of the present depth, padded.
+func (f *family) binned(t *latticeSet, n int) []int16 {
+	bins := f.bins[:(n+latticePad-1)&^(latticePad-1)]
+	binsOf(bins, f.distance[f.depth], t.scale, t.shift)
+	return bins
+}
+
+// take counts n records of one class by the ends of the bands, and keeps those in bands.
+func (f *family) take(t *latticeSet, n, class int) {
+	if t.above == nil {
 		return
 	}
-	at := len(t.inBand)
-	t.inBand = slices.Grow(t.inBand, len(d))
-	t.ofBand = slices.Grow(t.ofBand, len(d))
-	keep, class := t.inBand[at:at+len(d)], t.ofBand[at:at+len(d)]
-	counter, scale, shift := t.counter, t.scale, t.shift
-	k := 0
-	row := f.row[:len(d)]
-	for i, v := range d {
-		x := v*scale + shift
-		if x > latticeGrid {
-			x = latticeGrid
-		}
-		b := int(x)
-		if b < 0 {
-			b = 0
-		}
-		if b > latticeGrid-1 {
-			b = latticeGrid - 1
-		}
-		e := t.table[b&(latticeGrid-1)]
-		y := row[i]
-		counter[int(e>>1)+int(y)]++
-		keep[k] = v
-		class[k] = y
-		k += int(e & 1)
+	bins := f.binned(t, n)
+	for i := n; i < len(bins); i++ {
+		bins[i] = -1 // in no band and above none
 	}
-	t.inBand, t.ofBand = t.inBand[:at+k], t.ofBand[:at+k]
+	marks := f.marks[:len(bins)]
+	clear(marks)
+	for b, e := range t.band {
+		from, beyond := countBand(marks, bins, e)
+		t.above[2*b*f.classes+class] += from
+		t.above[(2*b+1)*f.classes+class] += beyond
+	}
+	words := f.words[:len(bins)/latticePad]
+	markWords(words, marks)
+	t.keep(words, f.distance[f.depth], bins)
 }

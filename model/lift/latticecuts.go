@@ -2,6 +2,7 @@ package lift
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 )
 
@@ -13,39 +14,27 @@ type latticeSet struct {
 	cuts     []float64
 	count    []float64 // cells x classes
 
-	inverse float64 // of the last diagonal entry of the Cholesky factor
-	// The grid: bin floor(d^2 scale + shift), and for each bin the counter of its stretch, times 2, plus 1 in a band.
-	scale, shift float64
-	table        [latticeGrid]uint16
-	counter      []uint32 // stretches x classes
-	// The squared distances and the classes of the records in bands.
+	inverse      float64 // of the last diagonal entry of the Cholesky factor
+	scale, shift float64 // of the grid: bin floor(d^2 scale + shift)
+	band         []band  // by cut
+	// The records from each band on, and those beyond it, by class; nil where the grid does not tell the cuts apart.
+	above []uint32
+	// The squared distances and the bins of the records in bands, and the end of those of each class, 0 for none.
 	inBand []float64
-	ofBand []uint16
+	ofBin  []int16
+	until  []int
 }
 
-// bin returns the bin of a squared distance.
-func (t *latticeSet) bin(v float64) int {
-	x := v*t.scale + t.shift
-	if x > latticeGrid {
-		x = latticeGrid
-	}
-	i := int(x)
-	if i < 0 {
-		i = 0
-	}
-	if i > latticeGrid-1 {
-		i = latticeGrid - 1
-	}
-	return i
-}
+// band is the bins from low to high, among which a cut lies.
+type band struct{ low, high int16 }
 
-// bands marks, for every cut, the bins in which it lies by a sample of n of all records, and numbers the stretches
-// between and inside them. A grid that does not tell the cuts apart leaves no counters.
-func (t *latticeSet) bands(bins *[latticeGrid]uint32, n, all, cells, classes int) {
+// bands finds, for every cut, the bins in which it lies by a sample of n of all records; false where the grid does not
+// tell the cuts apart.
+func (t *latticeSet) bands(bins *[latticeGrid]uint32, n, all, cells, classes int) bool {
 	if t.scale == 0 {
-		return
+		return false
 	}
-	stretch, bin, below := 0, 0, 0.0
+	bin, below := 0, 0.0
 	for c := 1; c < cells; c++ {
 		p := float64(c) / float64(cells)
 		sd := math.Sqrt(float64(n)*p*(1-p)) * latticeDeviations
@@ -54,123 +43,170 @@ func (t *latticeSet) bands(bins *[latticeGrid]uint32, n, all, cells, classes int
 		}
 		low, high := p*float64(n)-sd-1, p*float64(n)+sd+1
 		for bin < latticeGrid && below+float64(bins[bin]) < low {
-			t.table[bin] = uint16(stretch * classes * 2)
 			below += float64(bins[bin])
 			bin++
 		}
 		// The first and the last bin are open, and two cuts in one band would not be told apart.
-		if bin == 0 || stretch > 0 && t.table[bin-1]&1 == 1 {
-			t.scale = 0
-			return
+		if bin == 0 || c > 1 && bin-1 == int(t.band[c-2].high) {
+			return false
 		}
-		stretch++
+		e := band{low: int16(bin)}
 		for bin < latticeGrid-1 && below < high {
-			t.table[bin] = uint16(stretch*classes*2 + 1)
 			below += float64(bins[bin])
 			bin++
 		}
 		if bin == latticeGrid-1 {
-			t.scale = 0
-			return
+			return false
 		}
-		stretch++
+		e.high = int16(bin - 1)
+		t.band = append(t.band, e)
 	}
-	for ; bin < latticeGrid; bin++ {
-		t.table[bin] = uint16(stretch * classes * 2)
-	}
-	t.counter = make([]uint32, (2*cells-1)*classes)
-	kept := 0
-	for b, c := range bins {
-		if t.table[b]&1 == 1 {
-			kept += int(c)
+	t.above = make([]uint32, 2*(cells-1)*classes)
+	t.until = make([]int, classes)
+	return true
+}
+
+// keep adds the records of a chunk whose marks are set, with their squared distances and bins.
+func (t *latticeSet) keep(words []uint32, d []float64, bins []int16) {
+	at := len(t.inBand)
+	t.inBand, t.ofBin = slices.Grow(t.inBand, len(bins)), slices.Grow(t.ofBin, len(bins))
+	value, bin := t.inBand[at:at+len(bins)], t.ofBin[at:at+len(bins)]
+	d = d[:len(bins)]
+	k := 0
+	for i, m := range words {
+		for ; m != 0; m &= m - 1 {
+			r := i*latticePad + bits.TrailingZeros32(m)
+			value[k], bin[k] = d[r], bins[r]
+			k++
 		}
 	}
-	room := int(1.05*float64(kept)/float64(n)*float64(all)) + 2*latticeChunk
-	t.inBand, t.ofBand = make([]float64, 0, room), make([]uint16, 0, room)
+	t.inBand, t.ofBin = t.inBand[:at+k], t.ofBin[:at+k]
+}
+
+// close ends the records in bands of a class. The rest of their last block has no bin.
+func (t *latticeSet) close(class int) {
+	for len(t.ofBin)%latticePad != 0 {
+		t.inBand, t.ofBin = append(t.inBand, 0), append(t.ofBin, -1)
+	}
+	t.until[class] = len(t.ofBin)
+}
+
+// edge is the bins that hold the two ranks beside a cut, which lies between them.
+type edge struct {
+	band
+	rank  int     // of the lower one in the records of these bins
+	share float64 // of the way from the lower to the upper one
+	value []float64
+	class []uint16
+}
+
+// edges finds the ranks beside each cut among the bins of the records in bands; nil when a cut lies outside its band.
+func (t *latticeSet) edges(l *lattice) []edge {
+	var in [latticeGrid]int
+	for _, b := range t.ofBin {
+		in[b&(latticeGrid-1)]++ // records without a bin fall into the last one, which is in no band
+	}
+	edges := make([]edge, l.cells-1)
+	for b := range edges {
+		e := &edges[b]
+		below := l.n
+		for _, c := range t.above[2*b*l.classes : (2*b+1)*l.classes] {
+			below -= int(c)
+		}
+		place := float64(l.n-1) * float64(b+1) / float64(l.cells)
+		rank := int(place)
+		if rank < below {
+			return nil
+		}
+		e.share = place - float64(rank)
+		bin, last := t.band[b].low, t.band[b].high
+		for ; bin <= last && below+in[bin] <= rank; bin++ {
+			below += in[bin]
+		}
+		e.low, e.rank = bin, rank-below
+		for ; bin <= last && below+in[bin] <= rank+1; bin++ {
+			below += in[bin]
+		}
+		if e.high = bin; bin > last {
+			return nil
+		}
+	}
+	return edges
+}
+
+// narrow makes the bands those of the edges: it counts the records from each edge on and those beyond it, and gives the
+// edges their records.
+func (f *family) narrow(t *latticeSet, edges []edge) {
+	lo := 0
+	for y, hi := range t.until {
+		if hi == 0 {
+			continue // no record of the class is in a band
+		}
+		// A record in bands that lies from a bin on lies there or, of the bands from that of the bin on, before it.
+		higher := uint32(0)
+		for b := len(edges) - 1; b >= 0; b-- {
+			from, beyond := &t.above[2*b*f.classes+y], &t.above[(2*b+1)*f.classes+y]
+			higher += *from - *beyond
+			*beyond = *from - higher
+			*from = *beyond
+		}
+		for ; lo < hi; lo += latticeChunk {
+			bins := t.ofBin[lo:min(lo+latticeChunk, hi)]
+			marks := f.marks[:len(bins)]
+			clear(marks)
+			for b := range edges {
+				from, beyond := countBand(marks, bins, edges[b].band)
+				t.above[2*b*f.classes+y] += from
+				t.above[(2*b+1)*f.classes+y] += beyond
+			}
+			words := f.words[:len(bins)/latticePad]
+			markWords(words, marks)
+			for i, m := range words {
+				for ; m != 0; m &= m - 1 {
+					r := i*latticePad + bits.TrailingZeros32(m)
+					b := 0
+					for bins[r] > edges[b].high {
+						b++
+					}
+					e := &edges[b]
+					e.value, e.class = append(e.value, t.inBand[lo+r]), append(e.class, uint16(y))
+				}
+			}
+		}
+		lo = hi
+	}
 }
 
 // finish finds the cuts among the records in bands and counts the classes by cell. It releases these records and the
 // counters.
-func (t *latticeSet) finish(l *lattice, work *latticeWork) {
-	inBand, ofBand, counter := t.inBand, t.ofBand, t.counter
-	t.inBand, t.ofBand, t.counter = nil, nil, nil
-	if counter == nil {
+func (f *family) finish(t *latticeSet) {
+	if t.above == nil {
 		return
 	}
-	bins, at := work.binned(t, inBand, ofBand, l.classes)
-	records := func(part []uint32) (n int) {
-		for _, c := range part {
-			n += int(c)
-		}
-		return n
+	edges := t.edges(f.lattice)
+	if edges != nil {
+		f.narrow(t, edges)
+		t.count, t.cuts = t.cells(f.lattice, edges)
 	}
-	// In each band the bins that hold the two ranks beside the cut.
-	type edge struct {
-		low, high uint16  // bins
-		share     float64 // of the way from the lower to the upper rank
-		rank      int     // in the records of these bins
-		value     []float64
-		class     []uint16
-	}
-	edges := make([]edge, l.cells-1)
-	count := make([]float64, l.cells*l.classes)
-	add := func(cell int, part []uint32) {
-		for y, c := range part {
-			count[cell*l.classes+y] += float64(c)
-		}
-	}
-	var near [latticeGrid]bool
-	below, bin := 0, 0
-	for b := range edges {
-		e := &edges[b]
-		stretch := counter[2*b*l.classes : (2*b+1)*l.classes]
-		add(b, stretch)
-		below += records(stretch)
-		place := float64(l.n-1) * float64(b+1) / float64(l.cells)
-		rank := int(place)
-		e.share = place - float64(rank)
-		mark := uint16((2*b+1)*l.classes*2 + 1)
-		for bin < latticeGrid && t.table[bin] != mark {
-			bin++
-		}
-		state := 0 // 0 below the lower rank, 1 among the ranks, 2 above
-		if rank < below {
-			return
-		}
-		for ; bin < latticeGrid && t.table[bin] == mark; bin++ {
-			part := bins[bin*l.classes : (bin+1)*l.classes]
-			n := records(part)
-			if state == 0 && rank < below+n {
-				state, e.low, e.rank = 1, uint16(bin), rank-below
+	f.rooms = append(f.rooms, latticeRoom{t.inBand[:0], t.ofBin[:0]})
+	t.inBand, t.ofBin, t.above, t.until = nil, nil, nil, nil
+}
+
+// cells returns the cuts and the records of each class by cell; no cuts when two of them are equal.
+func (t *latticeSet) cells(l *lattice, edges []edge) (count, cuts []float64) {
+	count = make([]float64, l.cells*l.classes)
+	for b := range l.cells {
+		for y := range l.classes {
+			n := l.size[y]
+			if b > 0 {
+				n = t.above[(2*b-1)*l.classes+y]
 			}
-			switch state {
-			case 0:
-				add(b, part)
-			case 1:
-				near[bin] = true
-				e.high = uint16(bin)
-				if rank+1 < below+n {
-					state = 2
-				}
-			default:
-				add(b+1, part)
+			if b < len(edges) {
+				n -= t.above[2*b*l.classes+y]
 			}
-			below += n
-		}
-		if state != 2 {
-			return
+			count[b*l.classes+y] = float64(n)
 		}
 	}
-	for i, b := range at {
-		if near[b] {
-			for q := range edges {
-				if e := &edges[q]; b >= e.low && b <= e.high {
-					e.value, e.class = append(e.value, inBand[i]), append(e.class, ofBand[i])
-				}
-			}
-		}
-	}
-	cuts := make([]float64, 0, l.cells-1)
 	for b := range edges {
 		e := &edges[b]
 		v := slices.Clone(e.value)
@@ -181,7 +217,7 @@ func (t *latticeSet) finish(l *lattice, work *latticeWork) {
 			cut += e.share * (high - low)
 		}
 		if b > 0 && cut <= cuts[b-1] {
-			return
+			return nil, nil
 		}
 		cuts = append(cuts, cut)
 		for i, v := range e.value {
@@ -192,36 +228,10 @@ func (t *latticeSet) finish(l *lattice, work *latticeWork) {
 			count[cell*l.classes+int(e.class[i])]++
 		}
 	}
-	add(l.cells-1, counter[(2*l.cells-2)*l.classes:])
 	if l.weight != 1 {
 		for i := range count {
 			count[i] *= l.weight
 		}
 	}
-	t.cuts, t.count = cuts, count
-}
-
-// latticeWork is the memory that finish uses again from set to set.
-type latticeWork struct {
-	bins []uint32
-	at   []uint16
-}
-
-// binned counts the records in bands by bin and class, and returns the bin of each, too.
-func (w *latticeWork) binned(t *latticeSet, value []float64, class []uint16, classes int) (bins []uint32, at []uint16) {
-	if need := latticeGrid * classes; cap(w.bins) < need {
-		w.bins = make([]uint32, need)
-	}
-	bins = w.bins[:latticeGrid*classes]
-	clear(bins)
-	if cap(w.at) < len(value) {
-		w.at = make([]uint16, len(value)+len(value)/4)
-	}
-	at = w.at[:len(value)]
-	for i, v := range value {
-		b := t.bin(v)
-		at[i] = uint16(b)
-		bins[b*classes+int(class[i])]++
-	}
-	return bins, at
+	return count, cuts
 }
