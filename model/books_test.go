@@ -75,10 +75,7 @@ func (x *books) tell(at int64) {
 
 func (x *books) bytes() (n int64) {
 	for _, e := range x.entries {
-		n += 8*3 + 200
-		if x.byID[e.id] == e || x.closes() {
-			n += 2 * int64(len(e.id))
-		}
+		n += 8*3 + 200 + 2*int64(len(e.id))
 		if x.closes() && e.id != "" && x.byID[e.id] != e {
 			n += 40
 		}

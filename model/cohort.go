@@ -22,7 +22,7 @@ func (o *Options) newStore() *pendingStore {
 
 // answered notes that w has a label: no other record of its id that waits takes Options.ExpireAs.
 func answered(s *entryQueue, w *waiting) {
-	if !s.cohorts || w.id == "" {
+	if !s.cohorts || !w.bears() {
 		return
 	}
 	n, ok := s.number(w.id, place{}, true)

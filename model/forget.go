@@ -43,6 +43,15 @@ type Forgetter interface {
 	Forget(keys []uint64) int
 }
 
+// KeepsRecords reports whether a component of the Spec is a Forgetter: its models then hold records.
+func KeepsRecords(s *Spec) bool {
+	levels := NewLevels(s.Schema)
+	return slices.ContainsFunc(s.Components, func(f Factory) bool {
+		_, ok := f.New(levels).(Forgetter)
+		return ok
+	})
+}
+
 // Erasure is an order to forget.
 type Erasure struct {
 	Number uint64 // counts the orders, from 1
@@ -131,8 +140,8 @@ type learning struct {
 
 func learningOf(r *record) learning { return learning{place{r.offset, r.row}, r.Clock} }
 
-// look takes note of the learnt records of the ids. In the pending store such a record may have lost its id to a newer
-// one.
+// look takes note of the learnt records of the ids: that of a former build may have no id any more in the pending
+// store.
 func (f *forgetting) look() {
 	t := f.p.sample.tail
 	for n := t.first; n < t.next; n++ {
@@ -220,7 +229,6 @@ func entriesOf(s *entryQueue, part *pendingPart, from uint64, do func(w *waiting
 	_ = part.read(&c, len(s.coded), false)
 	for i := part.kept.next(0); i < pendingChunk; i = part.kept.next(i + 1) {
 		w := part.entry(&c, from+uint64(i), i)
-		w.id = c.ids.text(part.kept.count(i))
 		do(w, part.alive.has(i))
 	}
 }

@@ -212,6 +212,7 @@ func TestIndexFindsWhatIsThere(t *testing.T) {
 type keptEntry struct {
 	record
 	id     string
+	lost   bool
 	since  int64
 	learnt bool
 	memory []float64
@@ -282,7 +283,8 @@ func (d *storeDrive) index(w *waiting) int {
 func (d *storeDrive) compare(w *waiting, e *keptEntry) {
 	d.Helper()
 	memory := w.memory(nil)
-	if w.offset != e.offset || w.row != e.row || w.id != e.id || w.since != e.since || w.learnt != e.learnt ||
+	if w.offset != e.offset || w.row != e.row || w.id != e.id || w.lost != e.lost ||
+		w.since != e.since || w.learnt != e.learnt ||
 		w.Class != e.Class || w.Weight != e.Weight || w.Clock != e.Clock || w.Time != e.Time || w.thinned ||
 		!slices.Equal(memory, e.memory) || len(w.Row) != 3 || w.Row[0] != e.Row[0] || w.Row[1] != e.Row[1] ||
 		math.Float64bits(w.Row[2]) != math.Float64bits(e.Row[2]) {
@@ -303,7 +305,7 @@ func (d *storeDrive) admit() {
 		e.id = fmt.Sprint("c", d.draw(uint64(600*k), 6))
 		for _, o := range d.list {
 			if o.id == e.id && !d.all {
-				o.id = ""
+				o.lost = true
 			}
 		}
 	}
@@ -349,10 +351,10 @@ func (d *storeDrive) sought(id string, at place, byID bool) int {
 	k := -1
 	var bear []*keptEntry // the last first
 	for i, e := range d.list {
-		if e.id == id {
+		if e.id == id && !e.lost {
 			bear = slices.Insert(bear, 0, e)
 		}
-		if byID && e.id == id || !byID && e.offset == at.offset && e.row == at.row {
+		if byID && e.id == id && !e.lost || !byID && e.offset == at.offset && e.row == at.row {
 			k = i
 		}
 	}

@@ -192,7 +192,7 @@ func (s *entryQueue) is(id string) func(n uint64) bool {
 		case p == nil || !p.alive.has(i):
 			return false
 		case p.open != nil:
-			return p.open[i].id == id
+			return p.open[i].id == id && !p.open[i].lost
 		}
 		return !p.nameless.has(i) && s.columnsOf(p, false).ids.is(p.kept.count(i), id)
 	}
@@ -210,9 +210,7 @@ func (p *pendingPart) entryTo(w *waiting, c *partColumns, number uint64, i int) 
 	k, row := p.kept.count(i), w.Row
 	*w = waiting{number: number}
 	w.offset, w.row = c.own[colOffset].int(k), int32(c.own[colRow].int(k))
-	if !p.nameless.has(i) {
-		w.id = c.ids.text(k)
-	}
+	w.id, w.lost = c.ids.text(k), p.nameless.has(i)
 	w.Class, w.Outcomes = unstored(c.own[colClass].int(k))
 	w.learnt = c.own[colLearnt].int(k) != 0
 	w.Clock, w.Weight = c.own[colClock].float(k), c.own[colWeight].float(k)

@@ -50,7 +50,7 @@ type pendingPart struct {
 	packed []byte                  // the columns of the records in kept
 	kept   marks                   // in packed
 	alive  marks                   // have an entry
-	// nameless entries of a sealed part have lost their id to a newer one, and thinned ones the memory of their score.
+	// nameless entries of a sealed part have lost their id to another one, and thinned ones the memory of their score.
 	nameless, thinned marks
 	revised           []revision    // by place
 	edited            marks         // the places of these
@@ -93,16 +93,15 @@ const (
 // mostChanges is the number of revisions after which those columns of a part are packed anew that they change.
 const mostChanges = 192
 
-// sparse reports whether so much of a packed part belongs to records that have left, or to ids that are not used, that
-// the part is packed anew: a quarter of its records. An id counts half of a record.
+// sparse reports whether so much of a packed part belongs to records that have left that the part is packed anew: a
+// quarter of its records.
 func (p *pendingPart) sparse() bool {
-	kept, gone, nameless := 0, 0, 0
+	kept, gone := 0, 0
 	for i := range p.kept {
 		kept += bits.OnesCount64(p.kept[i])
 		gone += bits.OnesCount64(p.kept[i] &^ p.alive[i])
-		nameless += bits.OnesCount64(p.nameless[i])
 	}
-	return gone+nameless/2 >= max(mostChanges, kept/4)
+	return gone >= max(mostChanges, kept/4)
 }
 
 // reckon returns the bytes that a sealed part is reckoned to take.
@@ -207,8 +206,13 @@ func (p *pendingPart) append(b []byte, k *columnPacker, coded []bool) []byte {
 		var entries []*waiting
 		sealed = &pendingPart{kept: p.alive, alive: p.alive}
 		for i := p.alive.next(0); i < pendingChunk; i = p.alive.next(i + 1) {
-			if entries = append(entries, p.open[i]); p.open[i].thinned {
+			w := p.open[i]
+			entries = append(entries, w)
+			if w.thinned {
 				sealed.thinned.set(i)
+			}
+			if w.lost {
+				sealed.nameless.set(i)
 			}
 		}
 		sealed.packed = k.pack(nil, entries, coded)

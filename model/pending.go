@@ -79,7 +79,7 @@ func (s *pendingStore) admit(rec *record, id string, pending []float64, learnt b
 	if w.Class >= 0 && !learnt {
 		answered(&s.entryQueue, w)
 	}
-	if s.match == MatchFirst && w.id != "" {
+	if s.match == MatchFirst && w.bears() {
 		comeLate(&s.entryQueue, w)
 	}
 }

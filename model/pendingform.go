@@ -159,7 +159,7 @@ func takePart(s *pendingStore, p *pendingPart, from, hi uint64) {
 	}
 	s.resize(p)
 	for _, w := range entries { // other settings may let fewer records bear an id
-		if w.id != "" {
+		if w.bears() {
 			takeID(&s.entryQueue, p, w)
 		}
 	}
@@ -211,7 +211,7 @@ func (s *pendingStore) carry(old *pendingStore, c *Change) {
 		for s.next < w.number {
 			s.gap()
 		}
-		e := &waiting{record: w.record, id: w.id, learnt: w.learnt, since: w.since}
+		e := &waiting{record: w.record, id: w.id, lost: w.lost, learnt: w.learnt, since: w.since}
 		e.Row = c.Row(w.Row, nil)
 		s.append(e)
 		return true

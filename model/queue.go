@@ -39,7 +39,8 @@ type place struct {
 type waiting struct {
 	record
 	number  uint64
-	id      string // "" = none, or labels of that id do not mean this record
+	id      string // "" = none
+	lost    bool   // labels of that id do not mean this record, which lost it to another one
 	pending packed // the memory of its score; empty once learnt
 	numbers int32  // in pending
 	// learnt says that Class, Clock and Time are those it was learnt with. Of a record that is not, Class is that of the
@@ -47,6 +48,9 @@ type waiting struct {
 	learnt bool
 	since  int64 // stream time of its arrival, 0 = it had not begun
 }
+
+// bears reports whether labels may mean the record by its id.
+func (w *waiting) bears() bool { return w.id != "" && !w.lost }
 
 // size is the number of bytes that an entry of the open part is reckoned to take, apart from the memory of its score.
 func (w *waiting) size() int64 { return int64(8*len(w.Row)+2*len(w.id)) + 200 }
@@ -154,10 +158,10 @@ func (s *entryQueue) append(w *waiting) {
 	w.number = s.next
 	i, at := int(w.number%pendingChunk), place{w.offset, w.row}
 	p := s.open(at)
-	if w.id != "" {
+	if w.bears() {
 		meet(s, w)
 	}
-	if w.id != "" {
+	if w.bears() {
 		bear(s, w)
 		p.named++
 	}
@@ -248,6 +252,11 @@ func (s *entryQueue) pack(p *pendingPart, entries []*waiting) {
 		s.coded = make([]bool, len(entries[0].Row))
 	}
 	p.kept, p.nameless, p.revised, p.edited, p.columns = p.alive, marks{}, nil, marks{}, nil
+	for _, w := range entries {
+		if w.lost {
+			p.nameless.set(int(w.number % pendingChunk))
+		}
+	}
 	s.packer.out = s.packer.pack(s.packer.out[:0], entries, s.coded)
 	p.packed = slices.Clone(s.packer.out)
 	s.resize(p)
@@ -280,15 +289,13 @@ func (s *entryQueue) changed(p *pendingPart, n uint64) {
 	s.pack(p, entries)
 }
 
-// unname takes the id of the entry of number n, which labels of the id do not mean from now on.
+// unname notes that the entry of number n has lost its id: labels of the id do not mean it from now on. It keeps the id
+// for an order to forget.
 func (s *entryQueue) unname(n uint64) {
 	p, i := s.part(n), int(n%pendingChunk)
 	p.named--
 	if p.open != nil {
-		w := p.open[i]
-		s.bytes -= w.size()
-		w.id = ""
-		s.bytes += w.size()
+		p.open[i].lost = true
 		s.touch(p)
 		return
 	}
@@ -402,7 +409,7 @@ func (s *entryQueue) update(w *waiting) {
 // forget takes an entry out of its part and of the index.
 func (s *entryQueue) forget(w *waiting) {
 	p, i := s.part(w.number), int(w.number%pendingChunk)
-	if w.id != "" {
+	if w.bears() {
 		unlink(s, w.number, w.id)
 		p.named--
 	}

@@ -19,9 +19,10 @@ const linkBytes = 40
 
 // Where each record that waits leaves the store with a class, or where a label means several records, the store knows
 // all records of an id, its siblings: the index of ids has the one that came last, older of each the one that came
-// before it. Elsewhere one record bears the id, and the others lose it as they meet.
+// before it. Elsewhere one record bears the id, and the others lose it as they meet: labels of the id do not mean them,
+// an order to forget does.
 
-// meet decides which records bear the id of w, which is about to come, and takes it from the others.
+// meet decides which records bear the id of w, which is about to come; the others lose it.
 func meet(s *entryQueue, w *waiting) {
 	last, ok := s.number(w.id, place{}, true)
 	if !ok {
@@ -30,7 +31,7 @@ func meet(s *entryQueue, w *waiting) {
 	if s.older == nil {
 		x, o := w.brief(), s.brief(last)
 		if s.match == MatchFirst && o.came() <= x.came() || s.match == MatchNewest && o.came() > x.came() {
-			w.id = ""
+			w.lost = true
 			return
 		}
 		unname(s, last, w.id)
@@ -45,7 +46,7 @@ func meet(s *entryQueue, w *waiting) {
 	}
 	if s.match == MatchFirst {
 		passOver(s, w)
-		w.id = ""
+		w.lost = true
 		return
 	}
 	passOverAt(s, oldest)
@@ -61,7 +62,7 @@ func (x *brief) came() int64 {
 	return x.time
 }
 
-// unname takes its id from the entry of number n.
+// unname has the entry of number n lose its id.
 func unname(s *entryQueue, n uint64, id string) {
 	unlink(s, n, id)
 	s.unname(n)
@@ -82,7 +83,7 @@ func bear(s *entryQueue, w *waiting) {
 // takeID is meet and bear for a record of a sealed part p that was read and stands in the queue already.
 func takeID(s *entryQueue, p *pendingPart, w *waiting) {
 	class := w.Class
-	if meet(s, w); w.id != "" {
+	if meet(s, w); w.bears() {
 		bear(s, w)
 		p.named++
 		return

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -119,6 +120,37 @@ func erasing(t *trainer) bool {
 			zap.Uint64("order", last))
 	}
 	return true
+}
+
+// afterErasures returns errNotYet while snapshots without the forgotten records are about to come, and then deletes the
+// models that may hold such a record.
+func afterErasures(ctx context.Context, t *trainer, snaps map[int32]*state.Manifest) error {
+	if !obeyed(t, snaps) {
+		return errNotYet
+	}
+	return purgeModels(ctx, t)
+}
+
+// purgeModels deletes the models that were published before the newest order to forget: they may hold a forgotten
+// record. One that serves, or that a snapshot or a journal needs, stays until it does no more, and so does the newest.
+func purgeModels(ctx context.Context, t *trainer) error {
+	if !model.KeepsRecords(t.s.o.Spec) {
+		return nil
+	}
+	old := state.BeforeErasures(t.s.models)
+	if len(old) == 0 {
+		return nil
+	}
+	needed := t.needed()
+	if serving := t.previous(); serving != nil {
+		needed[serving.Version] = true
+	}
+	old = slices.DeleteFunc(old, func(v int64) bool { return needed[v] })
+	if len(old) == 0 {
+		return nil
+	}
+	t.s.o.Log.Info("models of before an order to forget are deleted", zap.Int64s("models", old))
+	return t.publish(ctx, nil, nil, state.Deletion(t.s.models, old, t.s.o.Now())...)
 }
 
 // obeyed reports whether the snapshots are of states that have obeyed all orders to forget that are not emptied.

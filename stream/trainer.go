@@ -165,8 +165,8 @@ func (t *trainer) step(ctx context.Context) error {
 	if err := tellAlarms(ctx, t, snaps); err != nil {
 		return err
 	}
-	if !obeyed(t, snaps) {
-		return errNotYet // snapshots without the forgotten records are about to come
+	if err := afterErasures(ctx, t, snaps); err != nil {
+		return err
 	}
 	if t.waiting != nil {
 		return t.compare(ctx, snaps)

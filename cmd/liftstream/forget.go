@@ -37,9 +37,10 @@ func forgetCommand(a *cli.App) *cobra.Command {
 		About: `Have a stage forget all records of an id
 Every partition takes the records of the id out of its waiting store, tail, reservoir, prototypes, dedup and the times
 of since_last and count, and takes a labelled record whose row it still has back from all counts. It writes new
-snapshots at once, so that none is left with the records, and the next fit waits for fit.records alone. Replays and
-takeovers obey at the same point. The answer says what was found, and what the stage cannot take back. A record of the
-id that comes later is a new one.
+snapshots at once, so that none is left with the records, and the next fit waits for fit.records alone. Models of before
+the order, which may hold such a record to compare others with, leave the topic once none of them serves: 'model
+rollback' does not reach behind it. Replays and takeovers obey at the same point. The answer says what was found, and
+what the stage cannot take back. A record of the id that comes later is a new one.
 
 Topics of events, labels, scores and dead letters are not the stage's to erase: let their retention end, or delete what
 is in them. The order names an id by half of its SHA-256, and is emptied once all partitions have obeyed and written.

@@ -157,6 +157,20 @@ func LastErasure(l *Models) (last, open uint64) {
 	return last, open
 }
 
+// BeforeErasures returns the held versions that were published before the newest order to forget was given or emptied,
+// ascending, the newest version left out: they may hold a forgotten record.
+func BeforeErasures(l *Models) (out []int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for v := range l.blobs {
+		if v != l.highest && l.places[v] < l.erasedAt {
+			out = append(out, v)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // OpenErasure reports whether the order of that number is there and not emptied.
 func OpenErasure(l *Models, number uint64) bool {
 	l.mu.Lock()

@@ -71,6 +71,7 @@ type Models struct {
 	offer    *Blob                  // the model that waits to be published; nil = none
 	given    map[int64]bool         // versions that were offers
 	erasures map[int64]*Erasure     // by slot
+	erasedAt int64                  // offset of the newest record of one
 	broken   map[int64]error        // versions whose bytes are no model of this schema
 	highest  int64                  // version
 	headers  []txn.Header           // of the newest record of a version
@@ -190,6 +191,10 @@ func stamp(l *Models, key string, at time.Time, offset int64) {
 		} else {
 			delete(l.times, n)
 			delete(l.places, n)
+		}
+	case erasureKind:
+		if l.erasures[n] != nil {
+			l.erasedAt = offset
 		}
 	case "order":
 		if o := l.orders[n]; o != nil && o.Offset == 0 {
@@ -430,18 +435,23 @@ func (l *Models) Publication(
 		put(modelChunkKey(m.Version, i), f)
 	}
 	put(versionKey(m.Version), Seal(b.AppendBinary(wire.AppendUvarint(nil, uint64(m.Version))), format))
-	old := l.Versions()
-	for _, v := range l.Keep.beyond(old, m.Version, b.Packed) {
-		if needed[v] {
-			continue
-		}
-		put(versionKey(v), nil)
+	old := l.Keep.beyond(l.Versions(), m.Version, b.Packed)
+	old = slices.DeleteFunc(old, func(v int64) bool { return needed[v] })
+	return append(out, Deletion(l, old, now)...), nil
+}
+
+// Deletion returns the records that delete versions.
+func Deletion(l *Models, versions []int64, now time.Time) (out []txn.Record) {
+	held := l.Versions()
+	put := func(key string) { out = append(out, txn.Record{Topic: l.topic, Key: []byte(key), Time: now}) }
+	for _, v := range versions {
+		put(versionKey(v))
 		if wasGiven(l, v) {
-			put(givenKey(v), nil)
+			put(givenKey(v))
 		}
-		for c := range old[v].Chunks {
-			put(modelChunkKey(v, c), nil)
+		for c := range held[v].Chunks {
+			put(modelChunkKey(v, c))
 		}
 	}
-	return out, nil
+	return out
 }

@@ -92,15 +92,14 @@ func (f *Forgotten) Write(w io.Writer) error {
 	}
 	b.WriteString("\nnot removed\n")
 	b.WriteString("  counts of records whose rows had left tail and reservoir before; names of levels; weights and\n" +
-		"  calibration, which all records share\n" +
-		"  rows that wait without a label behind a newer one of the id: labels of the id mean that one alone, unless\n" +
-		"  labels.match is all or labels.on_expiry a class. They leave with labels.window or labels.max_bytes\n")
+		"  calibration, which all records share\n")
 	if f.Partitions > 1 {
 		b.WriteString("  counts that other partitions have by the serving model: the next one is without the records\n")
 	}
 	if n := len(f.Models); n > 0 {
-		fmt.Fprintf(&b, "  models up to %d in %s: prototypes of their fits may be such records. The next fit leaves them\n"+
-			"  out; a model stays until fit.keep newer ones are there\n", f.Models[n-1], f.ModelTopic)
+		fmt.Fprintf(&b, "  models up to %d in %s: prototypes of their fits may be such records. The next fit, due at\n"+
+			"  once, leaves them out; each of these models is deleted when it serves no more and no snapshot needs it\n",
+			f.Models[n-1], f.ModelTopic)
 	}
 	fmt.Fprintf(&b, "  the topics %s: not the stage's to erase\n", strings.Join(f.Topics, ", "))
 	_, err := io.WriteString(w, b.String())

@@ -1,0 +1,34 @@
+package model
+
+import "slices"
+
+// HeldRows returns the rows of all records in a partition: of the pending store, gone ones in its columns among them, of
+// the tail with its emptied slots, and of the reservoir.
+func HeldRows(p *Partition) (rows []Row) {
+	s := p.store
+	for k, part := range s.parts {
+		if part != nil {
+			entriesOf(&s.entryQueue, part, (s.first/pendingChunk+uint64(k))*pendingChunk, func(w *waiting, _ bool) {
+				rows = append(rows, slices.Clone(w.Row))
+			})
+		}
+	}
+	for i := range p.sample.tail.class {
+		rows = append(rows, p.sample.tail.rows[i*p.sample.tail.features:][:p.sample.tail.features])
+	}
+	for i := range p.sample.reservoir.items {
+		rows = append(rows, p.sample.reservoir.items[i].Row)
+	}
+	return rows
+}
+
+// LearntExamples returns the learnt records of the tail of a partition, emptied ones left out.
+func LearntExamples(p *Partition) (out []*Example) {
+	for n := p.sample.tail.first; n < p.sample.tail.next; n++ {
+		var r record
+		if p.sample.tail.at(n, &r); r.Weight > 0 {
+			out = append(out, &r.Example)
+		}
+	}
+	return out
+}
