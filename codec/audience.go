@@ -29,7 +29,31 @@ func NewPropensityReader(t *Table, class string) (*ScoreReader, error) {
 		return nil, fmt.Errorf("there is no column %s", PropensityColumn(class))
 	}
 	r.classes = []int{at}
+	r.goalLift, r.goalWhy = t.Column(GoalLiftColumn(class)), t.Column(GoalWhyColumn(class))
 	return r, nil
+}
+
+// GoalLift is the lift of the goal whose propensities are read, ok false where it is null. has says that the table has
+// its column: then a model has scored those goals that have a lift.
+func (r *ScoreReader) GoalLift(i int) (lift float64, ok, has bool) {
+	if r.goalLift < 0 {
+		return 0, false, false
+	}
+	lift, ok = r.t.Float(r.goalLift, i)
+	return lift, ok, true
+}
+
+// GoalWhy is Why of the goal whose propensities are read. flat says that the reasons are there, flattened as CSV has
+// them.
+func (r *ScoreReader) GoalWhy(i int) (why []AudienceReason, flat bool) {
+	if r.goalWhy < 0 {
+		return nil, false
+	}
+	text, ok := r.t.Text(r.goalWhy, i)
+	if ok && json.Unmarshal([]byte(text), &why) != nil {
+		return nil, true
+	}
+	return why, false
 }
 
 // Has reports whether the table has the column.

@@ -87,10 +87,17 @@ func ScoreSchema(o Options) (string, error) {
 // branch and default is null: such schemas replace each other in both directions.
 func avroText(fields []avroField) string {
 	b := []byte(`{"type":"record","name":"Score","namespace":"liftstream","fields":[`)
+	named := false
 	for k := range fields {
 		f := &fields[k]
 		b = append(append(b, when(k > 0, ",")...), `{"name":`...)
-		b = appendAvroType(append(appendQuoted(b, f.name), `,"type":`...), f.typ, f.nullable)
+		b = append(appendQuoted(b, f.name), `,"type":`...)
+		if f.typ == arrow.DataType(typeReasons) && named { // a record is defined once
+			b = append(b, `["null",{"type":"array","items":"Reason"}]`...)
+		} else {
+			b = appendAvroType(b, f.typ, f.nullable)
+		}
+		named = named || f.typ == arrow.DataType(typeReasons)
 		b = append(b, when(f.nullable, `,"default":null`)...)
 		if f.name != f.column {
 			b = appendQuoted(append(b, `,"`+columnMark+`":`...), f.column)

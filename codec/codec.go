@@ -50,6 +50,8 @@ type Options struct {
 	Treated string
 	// Goals are further labels, each with a column of its own in events, labels and scores.
 	Goals []Goal
+	// GoalReasons says that scores tell the lift and the reasons of each goal.
+	GoalReasons bool
 	// Missing lists the texts that mean a missing value, after spaces around them are cut.
 	Missing []string
 	// Numbers is how the texts of continuous features are written. Where it is not plain, columns of text are taken for

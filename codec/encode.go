@@ -66,6 +66,12 @@ func NewScoreEncoder(o Options) (*ScoreEncoder, error) {
 	for k := range o.Goals {
 		add(&goalColumn, PropensityColumn(o.Goals[k].Column), k)
 	}
+	for k := range o.Goals {
+		if o.GoalReasons {
+			add(&goalLift, GoalLiftColumn(o.Goals[k].Column), k)
+			add(&goalWhy, GoalWhyColumn(o.Goals[k].Column), k)
+		}
+	}
 	if o.Format == FormatAvro {
 		var err error
 		if e.avro, err = avroScores(&e.o, e.columns); err != nil {

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
@@ -129,4 +130,46 @@ func goalPropensity(goal int) (builder, func(x *scored)) {
 			c.Add(p, known(p))
 		}
 	}
+}
+
+// GoalLiftColumn is the name of the column of the lift of a goal, and GoalWhyColumn that of its reasons.
+func GoalLiftColumn(goal string) string { return ScoreLift.String() + "_" + goal }
+
+// GoalWhyColumn is the name of the column of the reasons of a goal.
+func GoalWhyColumn(goal string) string { return ScoreWhy.String() + "_" + goal }
+
+// goalLift is the column of the lift of a goal, and goalWhy that of its reasons. Both are null where no model knows the
+// goal.
+var (
+	goalLift = scoreColumn{typ: typeFloat64, nullable: true, asked: true, fill: func(goal int) (builder, func(x *scored)) {
+		c := &column.Fixed[float64]{}
+		return c, func(x *scored) {
+			for i := range x.b.N {
+				lift := x.goalLift(i, goal)
+				c.Add(lift, known(lift))
+			}
+		}
+	}}
+	goalWhy = scoreColumn{typ: typeReasons, nullable: true, asked: true, fill: func(goal int) (builder, func(x *scored)) {
+		elements := &reasons{}
+		c := &listBuilder{elements: elements}
+		return c, func(x *scored) {
+			for i := range x.b.N {
+				has := known(x.goalLift(i, goal))
+				if has {
+					elements.addAll(x, x.s.GoalWhyOf(i, goal))
+				}
+				c.End(elements.Len(), has)
+			}
+		}
+	}}
+)
+
+// goalLift is the lift of a goal of record i, NaN where it is not known.
+func (x *scored) goalLift(i, goal int) float64 {
+	n := len(x.s.GoalLift) / max(x.b.N, 1)
+	if goal >= n {
+		return math.NaN()
+	}
+	return x.s.GoalLift[i*n+goal]
 }

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -126,6 +127,55 @@ func TestGoalsHaveColumnsOfTheirOwn(t *testing.T) {
 		o.Goals = slices.Concat(o.Goals, []Goal{{name, []string{"no", "yes"}}})
 		if _, err := NewDecoder(o); err == nil || !strings.Contains(fmt.Sprint(err), name) {
 			t.Errorf("goal %s: %v", name, err)
+		}
+	}
+}
+
+// TestReasonsOfGoals: with GoalReasons the lift and the reasons of each goal follow all propensities, null where no
+// model knows the goal, in every format; Avro defines their record once.
+func TestReasonsOfGoals(t *testing.T) {
+	o := goalOptions(InputJSONL)
+	o.GoalReasons = true
+	s := &model.Scores{}
+	s.Reset(2, 2)
+	s.Goals = []float64{.25, .5, .75, 1}
+	s.GoalLift = []float64{2, math.NaN(), .5, math.NaN()}
+	s.GoalWhy = []model.Reason{{Feature: 0, Value: 7, Effect: 1.5, Lift: 2, N: 9},
+		{Feature: 0, Value: math.NaN(), Effect: -1, Lift: math.NaN(), N: 3}}
+	s.GoalWhyEnd = []int32{1, 1, 2, 2}
+	b := &model.Batch{N: 2, Columns: []model.Column{{Float: []float64{1, 2}}}, Label: []int32{-1, -1},
+		Row: []int32{0, 1}, ID: []string{"a", "b"}}
+	o.Format = FormatJSONL
+	e, err := NewScoreEncoder(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := e.Encode(nil, b, s, model.NewLevels(o.Schema), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(out), "\n")
+	for i, want := range []string{
+		`"propensity_left":0.5,"lift_clicked":2,"why_clicked":[{"feature":"x","value":"7","effect":1.5,"lift":2,"n":9}],` +
+			`"lift_left":null,"why_left":null}`,
+		`"propensity_left":1,"lift_clicked":0.5,"why_clicked":[{"feature":"x","value":null,"effect":-1,"lift":null,"n":3}],` +
+			`"lift_left":null,"why_left":null}`,
+	} {
+		if !strings.HasSuffix(lines[i], want) {
+			t.Errorf("row %d is %s, want %s at its end", i, lines[i], want)
+		}
+	}
+	// A stage that was asked for them later has scores of a model that lacks them: they are null.
+	s.GoalLift, s.GoalWhy, s.GoalWhyEnd = nil, nil, nil
+	if out, err = e.Encode(nil, b, s, model.NewLevels(o.Schema), nil); err != nil ||
+		strings.Count(string(out), `"why_clicked":null`) != 2 {
+		t.Errorf("%v, %s", err, out)
+	}
+	for _, format := range []Format{FormatAvro, FormatJSON} {
+		o.Format = format
+		schema, err := ScoreSchema(o)
+		if err != nil || !strings.Contains(schema, "why_left") || strings.Count(schema, `"name":"Reason"`) > 1 {
+			t.Errorf("%v: %v, %s", format, err, schema)
 		}
 	}
 }

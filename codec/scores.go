@@ -147,13 +147,7 @@ var scoreColumns = [...]scoreColumn{
 		fill: text(func(x *scored, i int) (string, bool) { return x.s.Profile[i], x.profiled(i) })},
 	ScoreProfileLift: {name: "profile_lift", typ: typeFloat64, nullable: true,
 		fill: figure((*scored).profiled, func(x *scored) []float64 { return x.s.ProfileLift })},
-	ScoreWhy: {name: "why", typ: arrow.ListOf(arrow.StructOf(
-		arrow.Field{Name: "feature", Type: typeText},
-		arrow.Field{Name: "value", Type: typeText, Nullable: true},
-		arrow.Field{Name: "effect", Type: typeFloat64},
-		arrow.Field{Name: "lift", Type: typeFloat64, Nullable: true},
-		arrow.Field{Name: "n", Type: typeFloat64, Nullable: true},
-	)), nullable: true, fill: list(newOf[reasons], (*reasons).add)},
+	ScoreWhy: {name: "why", typ: typeReasons, nullable: true, fill: list(newOf[reasons], (*reasons).add)},
 	ScoreControl: {name: "control", typ: arrow.FixedWidthTypes.Boolean, asked: true,
 		role: func(o *Options) string { return when(o.Control, "control") },
 		fill: flag(func(x *scored, i int) bool { return i < len(x.s.Control) && x.s.Control[i] })},
@@ -199,6 +193,13 @@ var (
 	typeFloat32 = arrow.PrimitiveTypes.Float32
 	typeFloat64 = arrow.PrimitiveTypes.Float64
 	typeTime    = &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}
+	typeReasons = arrow.ListOf(arrow.StructOf(
+		arrow.Field{Name: "feature", Type: typeText},
+		arrow.Field{Name: "value", Type: typeText, Nullable: true},
+		arrow.Field{Name: "effect", Type: typeFloat64},
+		arrow.Field{Name: "lift", Type: typeFloat64, Nullable: true},
+		arrow.Field{Name: "n", Type: typeFloat64, Nullable: true},
+	))
 )
 
 // scored is a batch with its scores.
@@ -388,8 +389,10 @@ func (c *reasons) Data(t arrow.DataType) arrow.ArrayData {
 
 // add appends the reasons of record i. Values of a continuous feature are numbers in text, those of others the text of
 // their level; terms of several features and missing values have none.
-func (c *reasons) add(x *scored, i int) {
-	why := x.s.WhyOf(i)
+func (c *reasons) add(x *scored, i int) { c.addAll(x, x.s.WhyOf(i)) }
+
+// addAll appends these reasons.
+func (c *reasons) addAll(x *scored, why []model.Reason) {
 	for k := range why {
 		r := &why[k]
 		c.feature.Add(x.s.TermName(x.schema, r.Feature))
@@ -413,12 +416,14 @@ type ScoreReader struct {
 	t       *Table
 	at      [len(scoreColumns)]int
 	classes []int // columns of the propensities
+
+	goalLift, goalWhy int // of NewPropensityReader: those of the goal, -1 where the table has none
 }
 
 // NewScoreReader finds the columns of the scores of the given classes in a table. It fails when one is missing; id and
 // time may be.
 func NewScoreReader(t *Table, classes []string) (*ScoreReader, error) {
-	r := &ScoreReader{t: t}
+	r := &ScoreReader{t: t, goalLift: -1, goalWhy: -1}
 	find := func(name string, needed bool) (int, error) {
 		at := t.Column(name)
 		if at < 0 && needed {

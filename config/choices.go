@@ -312,6 +312,16 @@ const (
 
 func (OutputFeatures) choices() []string { return []string{"none", "selected", "all"} }
 
+// OutputGoals says which columns scores have of each goal.
+type OutputGoals string
+
+const (
+	GoalsPropensity OutputGoals = "propensity"
+	GoalsWhy        OutputGoals = "why" // its lift and its reasons too
+)
+
+func (OutputGoals) choices() []string { return []string{"propensity", "why"} }
+
 // Mechanism is a way to authenticate with a broker.
 type Mechanism string
 

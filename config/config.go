@@ -199,9 +199,10 @@ func Default(name string) *Config {
 			Past:           Duration(40 * 365 * day),
 			Held:           Duration(15 * time.Minute),
 		},
-		Input:    Input{Format: InputArrow, Nested: NestedOff, CloudEvents: SwitchedOff},
-		Dead:     Dead{Headers: DeadHeadersOwn},
-		Output:   Output{Features: FeaturesNone, Format: FormatArrow, Why: 5, CloudEvents: SwitchedOff},
+		Input: Input{Format: InputArrow, Nested: NestedOff, CloudEvents: SwitchedOff},
+		Dead:  Dead{Headers: DeadHeadersOwn},
+		Output: Output{Features: FeaturesNone, Format: FormatArrow, Why: 5, CloudEvents: SwitchedOff,
+			Goals: GoalsPropensity},
 		HTTP:     HTTP{Listen: "127.0.0.1:8080", Score: defaultScoring()},
 		Shutdown: Shutdown{Grace: Duration(20 * time.Second)},
 	}

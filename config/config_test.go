@@ -110,7 +110,7 @@ func TestFullFile(t *testing.T) {
 	want.Dedup = &Dedup{By: DedupByID, Window: Duration(time.Hour), MaxBytes: 16 << 20}
 	want.Control = &Control{Share: 0.05, By: ControlByID, Seed: 1, Treated: "called", Learn: ControlLearnAll,
 		Uplift: ControlUpliftOff}
-	want.Value = &Value{Hit: 40, Contact: 1.5}
+	want.Value = &Value{Hit: 40, Contact: 1.5, Goals: []GoalValue{{"clicked", 1, .1}}}
 	want.Points = &Points{Base: 600, Odds: 50, PDO: 20}
 	want.Segments = map[string]string{"grown": "age >= 30 & (job = admin | education > primary)"}
 	want.Topics.Labels = "bank-labels"

@@ -73,6 +73,9 @@ func valueOf(n *yaml.Node, key string) *yaml.Node {
 func checkGoals(d checker, c *Config, columns map[string]string) {
 	const path = "record.goals"
 	goals := c.Record.Goals
+	if len(goals) == 0 && c.Output.Goals == GoalsWhy {
+		d.report("output.goals", "", "output.goals: why is about goals, and the record has none: list them as record.goals")
+	}
 	if len(goals) > MaxGoals {
 		d.report(path, "", "%s lists %d goals; at most %d are possible", path, len(goals), MaxGoals)
 	}
@@ -132,10 +135,19 @@ func checkGoal(d checker, c *Config, path string, g *Goal, columns map[string]st
 	}
 }
 
-// goalColumn returns the path of the goal whose propensity has that name among the scores, "" where there is none.
+// goalPrefixes begin the names of the columns that scores have of a goal.
+func (c *Config) goalPrefixes() []string {
+	if c.Output.Goals == GoalsWhy {
+		return []string{"propensity_", "lift_", "why_"}
+	}
+	return []string{"propensity_"}
+}
+
+// goalColumn returns the path of the goal of which scores have a column of that name, "" where there is none.
 func (c *Config) goalColumn(name string) string {
 	for i := range c.Record.Goals {
-		if c.Record.Goals[i].Column != "" && c.Record.Goals[i].PropensityName() == name {
+		goal := c.Record.Goals[i].Column
+		if goal != "" && slices.ContainsFunc(c.goalPrefixes(), func(p string) bool { return p+goal == name }) {
 			return fmt.Sprintf("record.goals[%d]", i)
 		}
 	}
@@ -150,4 +162,15 @@ func (c *Config) goal(name string) string {
 		}
 	}
 	return ""
+}
+
+// Goal reports whether the name is the column of a goal.
+func (c *Config) Goal(name string) bool { return c.goal(name) != "" }
+
+// GoalNames are the columns of the goals, in their order.
+func (c *Config) GoalNames() (names []string) {
+	for i := range c.Record.Goals {
+		names = append(names, c.Record.Goals[i].Column)
+	}
+	return names
 }

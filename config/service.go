@@ -218,6 +218,9 @@ type Output struct {
 	CloudEvents Switched `yaml:"cloudevents"`
 	// Why is the number of contributions in a score. Default 5; 0 gives none.
 	Why int `yaml:"why"`
+	// Goals says which columns scores have of each goal (record.goals). Default propensity; why adds lift_<column> and
+	// why_<column>, as many contributions as Why says.
+	Goals OutputGoals `yaml:"goals"`
 	// Interval adds how sure the propensity of the target is: the columns propensity_low and propensity_high, between
 	// which its true value lies in that share of the records. From 50% to 99%. Default off.
 	Interval Percent `yaml:"interval"`

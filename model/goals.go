@@ -18,6 +18,9 @@ type GoalScorer interface {
 	MemoryLen() int
 	// ScoreGoals writes the propensity of class 1 of every goal into p and the memory for LearnGoals into memory.
 	ScoreGoals(row Row, memory, p []float64)
+	// ExplainGoals appends the lift and the reasons of every goal to out, of the row that ScoreGoals scored last. memory
+	// and the last propensities of out are as that wrote them; Why and MinCount of o are obeyed.
+	ExplainGoals(row Row, memory []float64, o *Options, out *Scores)
 	// LearnGoals learns the goals in ex.Outcomes with the memory of the score, nil = it is computed now. counts says that
 	// their counts alone are learnt.
 	LearnGoals(ex *Example, memory []float64, counts bool)

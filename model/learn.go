@@ -106,6 +106,9 @@ func scoreRecord(p *Partition, out *Scores, i int) {
 		n := len(out.Goals)
 		out.Goals = slices.Grow(out.Goals, g.Goals())[:n+g.Goals()]
 		g.ScoreGoals(p.row, p.scorer.aims, out.Goals[n:])
+		if p.spec.Options.GoalReasons {
+			g.ExplainGoals(p.row, p.scorer.aims, &p.spec.Options, out)
+		}
 	}
 	out.SubspaceEnd[i], out.WhyEnd[i] = int32(len(out.Subspace)), int32(len(out.Why))
 }

@@ -186,14 +186,7 @@ func allMissing(schema *Schema, row Row) bool {
 // component is one, as in evaluations without it, the subspace is the features whose contribution to the target reaches
 // minRelevance of the largest one, and relevance that ratio.
 func (s *scorer) explain(row Row, out *Scores, target int32) {
-	s.reasons = s.scorecard.Effects(row, s.pending, target, s.reasons[:0])
-	s.attribute(row)
-	features := s.reasons
-	for n := len(features); n > 0 && features[n-1].Feature < 0; n-- {
-		features = features[:n-1]
-	}
-	terms := s.reasons[len(features):]
-	s.order.start(features)
+	features, terms := s.contributions(row, target)
 	if s.powers.selector != nil {
 		out.Subspace, out.Relevance = s.powers.selector.Select(row, out.Subspace, out.Relevance)
 	} else if len(features) > 0 && s.order.place(0).size > 0 {
@@ -207,9 +200,28 @@ func (s *scorer) explain(row Row, out *Scores, target int32) {
 			out.Relevance = append(out.Relevance, float32(rel))
 		}
 	}
+	out.Why = s.appendWhy(out.Why, &s.spec.Options, features, terms, target)
+}
+
+// contributions returns the contributions to the target of the record that was scored last: those of the features,
+// which it ranks by size in s.order, and those of the named terms.
+func (s *scorer) contributions(row Row, target int32) (features, terms []Reason) {
+	s.reasons = s.scorecard.Effects(row, s.pending, target, s.reasons[:0])
+	s.attribute(row)
+	features = s.reasons
+	for n := len(features); n > 0 && features[n-1].Feature < 0; n-- {
+		features = features[:n-1]
+	}
+	terms = s.reasons[len(features):]
+	s.order.start(features)
+	return features, terms
+}
+
+// appendWhy appends the largest of the contributions, as many as the options ask for.
+func (s *scorer) appendWhy(dst []Reason, o *Options, features, terms []Reason, target int32) []Reason {
 	why, least := len(features), 0.0
-	if w := s.spec.Options.Why; w >= 0 {
-		why, terms, least = min(w, why), nil, float64(s.spec.Options.MinCount)
+	if w := o.Why; w >= 0 {
+		why, terms, least = min(w, why), nil, float64(o.MinCount)
 	}
 	for k := 0; why > 0 && k < len(features); k++ {
 		x := s.order.place(k)
@@ -220,9 +232,9 @@ func (s *scorer) explain(row Row, out *Scores, target int32) {
 		why--
 		reason.Value = s.spec.Schema.Features[reason.Feature].Number(reason.Value)
 		reason.Lift = s.scorecard.Lift(s.pending, target, int(x.at))
-		out.Why = append(out.Why, reason)
+		dst = append(dst, reason)
 	}
-	out.Why = append(out.Why, terms...)
+	return append(dst, terms...)
 }
 
 // attribute moves the features' shares in the inputs of components from their terms to the effects of the features.

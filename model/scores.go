@@ -44,6 +44,11 @@ type Scores struct {
 	Unusual []int32
 	// Goals are the propensities of the goals, N x goals, each that of class 1; empty where there are none.
 	Goals []float64
+	// GoalLift are these over the base rates of the goals, NaN of a goal without a structure, and GoalWhy its reasons,
+	// with the end of the run of each record and goal in GoalWhyEnd; empty unless Options.GoalReasons asks for them.
+	GoalLift   []float64
+	GoalWhy    []Reason
+	GoalWhyEnd []int32
 	// IntervalLevel is the share of the records whose intervals are to hold their true propensities.
 	IntervalLevel float64
 	// Effects are the contributions to the log-odds of the target, records x features of the schema, 0 for features that
@@ -78,6 +83,7 @@ func (s *Scores) Reset(n, classes int) {
 	s.Subspace, s.Relevance, s.Why = s.Subspace[:0], s.Relevance[:0], s.Why[:0]
 	s.Control, s.Uplift, s.Intervals, s.Effects = s.Control[:0], s.Uplift[:0], s.Intervals[:0], s.Effects[:0]
 	s.Unusual, s.Goals = s.Unusual[:0], s.Goals[:0]
+	s.GoalLift, s.GoalWhy, s.GoalWhyEnd = s.GoalLift[:0], s.GoalWhy[:0], s.GoalWhyEnd[:0]
 }
 
 // Append adds a copy of entry i of other scores, of the same classes and terms, after the last one. Model stays.
@@ -107,9 +113,7 @@ func (s *Scores) Append(o *Scores, i int) {
 	if len(o.Intervals) > 0 {
 		s.Intervals = append(s.Intervals, o.Intervals[i])
 	}
-	if n := len(o.Goals) / max(o.N, 1); n > 0 {
-		s.Goals = append(s.Goals, o.Goals[i*n:(i+1)*n]...)
-	}
+	appendGoals(s, o, i)
 	if len(o.Unusual) > 0 {
 		s.Unusual = append(s.Unusual, o.Unusual[i])
 	}

@@ -45,6 +45,7 @@ type Options struct {
 	Interval    float64 // level of the intervals of propensities, above 0 and below 1; 0 = there are none
 	Effects     bool    // scores carry the contribution of every feature
 	Why         int     // reasons a score; negative = all, with the named terms
+	GoalReasons bool    // scores have Why reasons of each goal too, and its lift
 	// MinCount is the least number of labelled records of the value of a reason: one of fewer is left out, unless Why is
 	// negative. 0 = none is.
 	MinCount int

@@ -64,6 +64,9 @@ split by id; the topic must exist. The columns are id, rank, segment, target (th
 percentile and why; without ids the position of the record stands in place of id (codec/CONTRACT.md 3.2). CSV files of
 scores have no reasons that can be read back.
 
+--by takes a goal as well (record.goals), by the name of its column: the members of the highest propensity of that goal.
+Lift, base rate and reasons are then those of the goal, where the scores have them (output.goals: why).
+
 A summary tells the hits, the lift and, with the section value, the profit that the propensities promise: on standard
 error, or as JSON on standard output with --json. Memory: about 300 bytes an id, of at most --max-ids, and the rows of
 131,072 members at a time; the scores are read once to choose and once more for each 131,072 members.`,
@@ -79,7 +82,7 @@ liftstream audience s.jsonl --by yes --top 100`,
 	f := c.Flags()
 	f.StringVarP(&x.config, "config", "c", "", "configuration `FILE` (required to read the topic)")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
-	f.StringVar(&x.by, "by", "", "order by the propensity of `CLASS` (default: the positive class)")
+	f.StringVar(&x.by, "by", "", "order by the propensity of `CLASS`, or of a goal (default: the positive class)")
 	f.StringVar(&x.share, "share", "", "take the share `P` of the ids, such as 10% or .1")
 	f.IntVar(&x.top, "top", 0, "take `N` ids")
 	f.Float64Var(&x.least, "min-propensity", 0, "take all ids whose propensity is `P` or more")
@@ -116,7 +119,11 @@ func (x *choosing) run(ctx context.Context, a *cli.App, files []string) error {
 		c = stage.Config
 		choice.Classes, choice.Control = stage.Spec.Schema.Classes, stage.Spec.Options.Control
 		choice.Unit = stage.Codec.TimeUnit
-		if v := stage.Value(); v.Given() {
+		v := stage.Value()
+		if choice.Goal = c.Goal(x.by); choice.Goal {
+			v = stage.GoalValues()[x.by]
+		}
+		if v.Given() {
 			value = &v
 		}
 	}
@@ -124,6 +131,10 @@ func (x *choosing) run(ctx context.Context, a *cli.App, files []string) error {
 		return err
 	}
 	if cut == (audience.Cut{}) {
+		if value == nil && choice.Goal {
+			return cli.Usagef("nothing says how many: give --share, --top or --min-propensity, or a configuration with the "+
+				"value of the goal, such as value: {goals: [{goal: %s, hit: 1, contact: .1}]}", x.by)
+		}
 		if value == nil {
 			return cli.Usagef("nothing says how many: give --share, --top or --min-propensity, or a configuration with the " +
 				"section value")
@@ -287,8 +298,13 @@ func (x *choosing) class(c *config.Config) (string, error) {
 			text.Some(l.Classes, 6))
 	case x.by == "":
 		return l.Positive, nil
+	case c.Goal(x.by):
 	case !slices.Contains(l.Classes, x.by):
-		return "", cli.Usagef("--by %s: the classes of the configuration are %s", x.by, text.Some(l.Classes, 6))
+		goals := ""
+		if names := c.GoalNames(); len(names) > 0 {
+			goals = ", and its goals " + text.Some(names, 15)
+		}
+		return "", cli.Usagef("--by %s: the classes of the configuration are %s%s", x.by, text.Some(l.Classes, 6), goals)
 	}
 	return x.by, nil
 }

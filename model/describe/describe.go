@@ -20,7 +20,7 @@ import (
 const MaxClasses = 256
 
 // Table is a data file as text. Rows yields the cells of one record after another, as many as there are Columns, valid
-// until the next one is asked for; it is ranged over twice and must yield the same both times.
+// until the next one is asked for; it is ranged over twice, once more for each goal, and must yield the same each time.
 type Table struct {
 	Columns []string
 	Rows    iter.Seq2[[]string, error]
@@ -38,6 +38,7 @@ type Options struct {
 	Positive string // class that is asked for
 	ID       string
 	Time     string
+	Goals    []string // columns of further outcomes of two classes each, which a record may have several of at once
 	// Units says that the configuration can name the unit of a time that is a number. Without it numbers are milliseconds.
 	Units bool
 	// Taken lists names that no feature may have, those of the columns of the scores for some classes; nil = none are
@@ -54,6 +55,7 @@ const (
 	ID
 	Time
 	Label
+	Goal // a further outcome
 	Left // neither: Column.Why says why
 )
 
@@ -122,6 +124,7 @@ type Description struct {
 	Classes  []Count // two: the more frequent one first; several: numbers by value, else by name
 	Positive string  // given, or the rarer of two classes
 	Guessed  bool    // Positive was not given
+	Goals    []GoalColumn
 	ID, Time string
 	TimeUnit string // of a time that is a number other than of milliseconds: s, us or ns
 	Missing  []string
@@ -144,8 +147,8 @@ func (d *Description) labelled() int64 {
 // ErrNoRecords is returned when the table has a header and nothing else.
 var ErrNoRecords = errors.New("no record")
 
-// Describe reads the table twice. It holds, for each column, at most maxDistinct hashes, model.MaxLevels levels and one
-// block of scores, at any length of the table. Errors are of the data or of the options.
+// Describe reads the table twice, and once more for each goal. It holds, for each column, at most maxDistinct hashes,
+// model.MaxLevels levels and one block of scores, at any length of the table. Errors are of the data or of the options.
 func Describe(t Table, o Options) (*Description, error) {
 	d := &Description{Name: o.Name, Label: o.Label, ID: o.ID, Time: o.Time, units: o.Units}
 	for _, x := range []struct{ what, column string }{{"label", o.Label}, {"id", o.ID}, {"time", o.Time}} {
@@ -171,7 +174,11 @@ func Describe(t Table, o Options) (*Description, error) {
 	if why := t.format(label).Refused; why != "" {
 		return nil, fmt.Errorf("the label column %q holds no classes: %s", o.Label, why)
 	}
-	first, err := d.look(t, label)
+	goals, err := goalColumns(t, o)
+	if err != nil {
+		return nil, err
+	}
+	first, err := d.look(t, label, goals)
 	if err != nil {
 		return nil, err
 	}
@@ -181,11 +188,18 @@ func Describe(t Table, o Options) (*Description, error) {
 	if err := d.classes(first.classes, o.Positive); err != nil {
 		return nil, err
 	}
+	if err := settleGoals(d, t, goals, first.goals); err != nil {
+		return nil, err
+	}
 	d.sorted(first.changes)
 	profiles := first.profiles
 	for c := range profiles {
 		if c == label {
 			d.Columns = append(d.Columns, Column{Name: t.Columns[c], Role: Label, AUC: math.NaN(), AUCBlocks: math.NaN()})
+			continue
+		}
+		if first.goals[c] != nil {
+			d.Columns = append(d.Columns, goalColumn(t.Columns[c]))
 			continue
 		}
 		for _, m := range profiles[c].quotedMarks(first.bare, t.typed()) {
@@ -202,6 +216,9 @@ func Describe(t Table, o Options) (*Description, error) {
 	if err := d.leaks(t, label, profiles); err != nil {
 		return nil, err
 	}
+	if err := goalLeaks(d, t, goals, profiles); err != nil {
+		return nil, err
+	}
 	d.checkNames(o.Taken)
 	if !slices.ContainsFunc(d.Columns, func(c Column) bool { return c.Role == Feature }) {
 		d.warn("", WarnNoFeature, "no column is left to predict from")
@@ -213,12 +230,17 @@ func Describe(t Table, o Options) (*Description, error) {
 type firstPass struct {
 	profiles []profile
 	classes  map[string]int64
-	changes  int64 // records of another class than the labelled one before
-	bare     bool  // some value is no text by its format: quotes are chosen, where there are any
+	goals    map[int]map[string]int64 // by the column of the goal
+	changes  int64                    // records of another class than the labelled one before
+	bare     bool                     // some value is no text by its format: quotes are chosen, where there are any
 }
 
-func (d *Description) look(t Table, label int) (*firstPass, error) {
-	f := &firstPass{profiles: make([]profile, len(t.Columns)), classes: map[string]int64{}}
+func (d *Description) look(t Table, label int, goals []int) (*firstPass, error) {
+	f := &firstPass{profiles: make([]profile, len(t.Columns)), classes: map[string]int64{},
+		goals: map[int]map[string]int64{}}
+	for _, c := range goals {
+		f.goals[c] = map[string]int64{}
+	}
 	last := ""
 	for row, err := range t.cells("") {
 		if err != nil {
@@ -228,6 +250,10 @@ func (d *Description) look(t Table, label int) (*firstPass, error) {
 		for c, text := range row {
 			isText := t.isText(c)
 			f.bare = f.bare || !isText && !isMark(text)
+			if n := f.goals[c]; n != nil {
+				countGoal(n, text)
+				continue
+			}
 			if c != label {
 				f.profiles[c].add(text, isText)
 				continue
@@ -341,9 +367,9 @@ func (d *Description) classes(n map[string]int64, positive string) error {
 func (d *Description) checkNames(taken func(classes []string) []string) {
 	var fixed, all []string
 	if taken != nil {
-		classes := make([]string, len(d.Classes))
-		for i, k := range d.Classes {
-			classes[i] = k.Text
+		classes := classNames(d)
+		for i := range d.Goals { // the scores have a column of the propensity of each
+			classes = append(classes, d.Goals[i].Name)
 		}
 		fixed, all = taken(nil), taken(classes)
 	}

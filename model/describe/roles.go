@@ -28,7 +28,7 @@ func (d *Description) settleMarks(profiles []profile) {
 	}
 	for c := range d.Columns {
 		p, col := &profiles[c], &d.Columns[c]
-		if col.Role == Label || !p.nearlyNumbers() {
+		if col.Role == Label || col.Role == Goal || !p.nearlyNumbers() {
 			continue
 		}
 		level := slices.ContainsFunc(d.Columns, func(o Column) bool {
@@ -48,7 +48,7 @@ func (d *Description) settleMarks(profiles []profile) {
 	}
 	for c := range d.Columns {
 		col := &d.Columns[c]
-		if col.Role == Label {
+		if col.Role == Label || col.Role == Goal {
 			continue
 		}
 		named := slices.DeleteFunc(slices.Clone(profiles[c].marks), func(m marked) bool {
@@ -107,7 +107,7 @@ func (d *Description) roles(t Table, profiles []profile) {
 	for c := range d.Columns {
 		col, p := &d.Columns[c], &profiles[c]
 		switch refused := t.format(c).Refused; {
-		case col.Role == Label:
+		case col.Role == Label || col.Role == Goal:
 		case col.Name == "": // not even the id or the time, whose names are empty while there is none
 			col.Role, col.Why = Left, "it has no name"
 			d.warn("", WarnName, "a column has no name: it is left out; many programs write row numbers so, without being asked")

@@ -46,6 +46,7 @@ func (d *Description) YAML() []byte {
 	default:
 		line("    positive: %s", scalar(d.Positive))
 	}
+	goalLines(d, line)
 	missing := make([]string, len(d.Missing))
 	for i, m := range d.Missing {
 		missing[i] = quote(m)
@@ -54,7 +55,7 @@ func (d *Description) YAML() []byte {
 	line("  features:")
 	wide := 0
 	for i := range d.Columns {
-		if c := &d.Columns[i]; c.Role != Label && c.Role != ID && c.Role != Time {
+		if c := &d.Columns[i]; c.Role == Feature || c.Role == Leak || c.Role == Left {
 			wide = max(wide, min(70, len(c.entry())+2))
 		}
 	}
@@ -75,6 +76,9 @@ func (d *Description) YAML() []byte {
 	}
 	if features == 0 {
 		line("    []")
+	}
+	if len(d.Goals) > 0 {
+		line("output: {goals: why}  # scores have the lift and the reasons of each goal too; without it the propensity alone")
 	}
 	if n := warmup(labelled); n < defaultWarmup {
 		line("fit: {warmup: %d}  # labelled records before the first scores that are more than base rates; 2 %% of these", n)

@@ -12,19 +12,23 @@ type Goal struct {
 	Records  int    `json:"records"` // known, and not among the skipped
 	BaseRate Number `json:"base_rate"`
 	*Metrics
+	// Gains are those of the propensity of its positive class; Profit is there where its value is given.
+	Gains  []Gain  `json:"gains"`
+	Profit *Profit `json:"profit,omitempty"`
 }
 
 // goalSet is the scores of a goal.
 type goalSet struct {
-	name string
-	set  *Set
+	name  string
+	value Value
+	set   *Set
 }
 
-// Goals has the figures of the goals of these names taken, in the order of model.Outcomes. It comes before the first
-// record.
-func (e *Evaluation) Goals(names []string) {
+// Goals has the figures of the goals of these names taken, in the order of model.Outcomes. values has, by name, the
+// values of the goals whose profit is asked for. It comes before the first record.
+func (e *Evaluation) Goals(names []string, values map[string]Value) {
 	for _, name := range names {
-		e.goals = append(e.goals, goalSet{name, NewSet(2)})
+		e.goals = append(e.goals, goalSet{name, values[name], NewSet(2)})
 	}
 }
 
@@ -62,6 +66,8 @@ func (e *Evaluation) goalFigures() (goals []Goal) {
 			yes += g.set.Weight[i] * float64(class)
 		}
 		x.BaseRate, x.Metrics = Number(yes/all), g.set.Metrics(1, e.seed)
+		x.Gains = g.set.Gains(1)
+		x.Profit = gainsIntervals(g.set, x.Gains, 1, g.value, e.seed)
 		goals = append(goals, x)
 	}
 	return goals

@@ -27,8 +27,10 @@ type Report struct {
 	Local      *Local       `json:"local,omitempty"`
 	Kernel     *Kernel      `json:"kernel,omitempty"`
 	Trees      *Trees       `json:"trees,omitempty"`
-	Seconds    Seconds      `json:"seconds,omitempty"`
-	Search     *SearchLog   `json:"search,omitempty"`
+	// Goals are the goals beside the label, in the order of the configuration.
+	Goals   []Goal     `json:"goals,omitempty"`
+	Seconds Seconds    `json:"seconds,omitempty"`
+	Search  *SearchLog `json:"search,omitempty"`
 	// Other holds the sections of components that have no field of their own, by the component's name.
 	Other map[string]any `json:"other,omitempty"`
 }

@@ -136,7 +136,7 @@ func (s *Stage) Sections(m *model.Model, r *report.Report) error {
 			return err
 		}
 	}
-	return nil
+	return s.goalSections(m, r)
 }
 
 // section writes the section of one part into a report, none where the model lacks the part.

@@ -1,16 +1,24 @@
 package assemble
 
 import (
+	"fmt"
+	"math"
 	"slices"
 
 	"liftstream/codec"
 	"liftstream/config"
 	"liftstream/model"
 	"liftstream/model/propensity"
+	"liftstream/model/report"
 )
 
 // newGoals returns the component of the goals: each is learnt as the method lift of a stage of that label alone.
 func newGoals(c *config.Config, s *model.Schema) model.Factory {
+	return model.NewGoals(goalSpecs(c, s))
+}
+
+// goalSpecs are the Specs of the goals under the schema of the stage.
+func goalSpecs(c *config.Config, s *model.Schema) []*model.Spec {
 	scorecard, err := scorecardOptions(c)
 	if err != nil {
 		panic("assemble: " + err.Error()) // New has returned it
@@ -31,16 +39,54 @@ func newGoals(c *config.Config, s *model.Schema) model.Factory {
 		spec.Scorecard = propensity.New(o, &schema)
 		specs = append(specs, spec)
 	}
-	return model.NewGoals(specs)
+	return specs
+}
+
+// goalSections writes the goals of a model into a report.
+func (s *Stage) goalSections(m *model.Model, r *report.Report) error {
+	specs := goalSpecs(s.Config, s.Spec.Schema)
+	parts, err := model.GoalParts(specs, m)
+	if err != nil {
+		return fmt.Errorf("reading the model's part %s: %w", model.GoalsName, err)
+	}
+	for k, spec := range specs {
+		g := report.Goal{Goal: s.Config.Record.Goals[k].Column, Classes: spec.Schema.Classes, Fitted: parts[k] != nil,
+			BaseRate: report.Number(math.NaN()), Sets: []report.Set{}}
+		own, of := *m, report.Report{}
+		own.Parts = parts[k]
+		for _, f := range spec.Components {
+			if err := section(f, &own, &of); err != nil {
+				return fmt.Errorf("goal %s: %w", g.Goal, err)
+			}
+		}
+		if of.Sets != nil {
+			g.Sets = of.Sets
+		}
+		r.Goals = append(r.Goals, g)
+	}
+	return nil
+}
+
+// ReportGoals adds the records of a fit to the goals of its report: how many tell each goal, its base rate, and the
+// features alone.
+func (s *Stage) ReportGoals(records *model.Builder, r *report.Report) {
+	specs := goalSpecs(s.Config, s.Spec.Schema)
+	for k := range r.Goals {
+		g, ev := &r.Goals[k], records.GoalEvidence(k, specs[k].Schema)
+		if g.Records = ev.Len(); g.Records == 0 {
+			continue
+		}
+		var yes, all float64
+		for i, class := range ev.Class {
+			all += ev.Weight[i]
+			yes += ev.Weight[i] * float64(class)
+		}
+		g.BaseRate, g.Features = report.Number(yes/all), report.Features(ev)
+	}
 }
 
 // GoalNames are the columns of the goals, in their order.
-func (s *Stage) GoalNames() (names []string) {
-	for i := range s.Config.Record.Goals {
-		names = append(names, s.Config.Record.Goals[i].Column)
-	}
-	return names
-}
+func (s *Stage) GoalNames() []string { return s.Config.GoalNames() }
 
 func goalColumns(c *config.Config) (goals []codec.Goal) {
 	for i := range c.Record.Goals {

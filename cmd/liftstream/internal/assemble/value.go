@@ -10,3 +10,14 @@ func (s *Stage) Value() evaluate.Value {
 	}
 	return evaluate.Value{Hit: v.Hit, Contact: v.Contact}
 }
+
+// GoalValues are the values of the goals that the section value lists, by their columns.
+func (s *Stage) GoalValues() map[string]evaluate.Value {
+	values := map[string]evaluate.Value{}
+	if s.Config.Value != nil {
+		for _, g := range s.Config.Value.Goals {
+			values[g.Goal] = evaluate.Value{Hit: g.Hit, Contact: g.Contact}
+		}
+	}
+	return values
+}

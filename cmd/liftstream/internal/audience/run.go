@@ -19,8 +19,10 @@ type Choice struct {
 	Class string
 	// Classes are those of the scores; nil where no configuration tells, then the first table does.
 	Classes []string
-	Cut     Cut
-	With    With
+	// Goal says that Class is the name of a goal; where no configuration tells, the first table does.
+	Goal bool
+	Cut  Cut
+	With With
 	// Control finds members of the control share that the scores do not tell: they may be older than the section, or than
 	// its larger share.
 	Control model.Control
@@ -97,6 +99,10 @@ func (a *Audience) fill(x *Score, r *codec.ScoreReader, i int, stamp int64) {
 	}
 	status, _ := r.Text(codec.ScoreStatus, i)
 	x.Untrained = status == model.StatusUntrained.String()
+	if a.Goal {
+		_, ok, has := r.GoalLift(i)
+		x.Untrained = x.Untrained || has && !ok
+	}
 	flag, _ := r.Text(codec.ScoreControl, i)
 	x.Control = flag == "true" || a.Control.Holds(x.ID, x.Record.Partition, x.Record.Offset, x.Record.Row)
 }
@@ -104,14 +110,18 @@ func (a *Audience) fill(x *Score, r *codec.ScoreReader, i int, stamp int64) {
 // reader finds the columns of a table. All tables of files have ids or none has; those of a stage are read as
 // Choice.ByID says.
 func (a *Audience) reader(t *codec.Table) (*codec.ScoreReader, error) {
-	classes := propensities(t)
+	classes, goals := propensities(t)
 	r, err := codec.NewPropensityReader(t, a.Class)
-	if err == nil && !slices.Contains(classes, a.Class) && !slices.Contains(a.Classes, a.Class) {
+	isGoal := slices.Contains(goals, a.Class)
+	if err == nil && !a.Goal && !isGoal && !slices.Contains(classes, a.Class) && !slices.Contains(a.Classes, a.Class) {
 		err = fmt.Errorf("%s is a bound of an interval, and %s no class", codec.PropensityColumn(a.Class), a.Class)
 	}
 	if err != nil {
 		if len(classes) > 0 {
 			err = fmt.Errorf("%w; its classes are %s", err, strings.Join(classes, ", "))
+		}
+		if len(goals) > 0 {
+			err = fmt.Errorf("%w, and its goals %s", err, strings.Join(goals, ", "))
 		}
 		return nil, &foreignError{err}
 	}
@@ -121,7 +131,7 @@ func (a *Audience) reader(t *codec.Table) (*codec.ScoreReader, error) {
 			a.IDs = a.ByID
 		}
 		if a.Classes == nil {
-			a.Classes = classes
+			a.Classes, a.Goal = classes, isGoal
 		}
 	}
 	if ids != a.IDs && !a.Records {
@@ -130,19 +140,22 @@ func (a *Audience) reader(t *codec.Table) (*codec.ScoreReader, error) {
 	return r, nil
 }
 
-// propensities lists the classes that a table has propensities of. The bounds of an interval (output.interval) are
-// named like those of classes, which stand together, and come behind other columns.
-func propensities(t *codec.Table) (classes []string) {
+// propensities lists the classes that a table has propensities of, which stand together, and the goals, whose columns
+// come behind others. The bounds of an interval (output.interval) are named like those of goals.
+func propensities(t *codec.Table) (classes, goals []string) {
 	apart := false // columns of another kind have come behind the first class
 	for _, c := range t.Columns() {
-		class, ok := strings.CutPrefix(c.Name, codec.PropensityColumn(""))
+		name, ok := strings.CutPrefix(c.Name, codec.PropensityColumn(""))
 		bound := c.Name == codec.ScoreLow.String() || c.Name == codec.ScoreHigh.String()
-		if ok && !(bound && apart) {
-			classes = append(classes, class)
+		switch {
+		case ok && !apart:
+			classes = append(classes, name)
+		case ok && !bound:
+			goals = append(goals, name)
 		}
 		apart = apart || !ok && len(classes) > 0
 	}
-	return classes
+	return classes, goals
 }
 
 const (
@@ -220,6 +233,10 @@ func (a *Audience) row(x *codec.AudienceRow, r *codec.ScoreReader, i int) {
 		}
 		return math.NaN()
 	}
+	if a.Goal {
+		a.goalRow(x, r, i)
+		return
+	}
 	x.BaseRate, x.Lift, x.Percentile = figure(codec.ScoreBaseRate), figure(codec.ScoreLift), percentile(r, i)
 	if target, _ := r.Text(codec.ScoreTarget, i); target == a.Class || !r.Has(codec.ScoreTarget) {
 		x.Why = r.Why(i)
@@ -239,6 +256,19 @@ func (a *Audience) row(x *codec.AudienceRow, r *codec.ScoreReader, i int) {
 	x.BaseRate = 1 - x.BaseRate
 	if !math.IsNaN(x.Lift) {
 		x.Lift = x.Propensity / x.BaseRate
+	}
+}
+
+// goalRow copies the lift and the reasons of a goal, which scores have where output.goals is why. Its base rate is its
+// propensity over its lift, and it has no percentile: the rank says as much.
+func (a *Audience) goalRow(x *codec.AudienceRow, r *codec.ScoreReader, i int) {
+	x.BaseRate, x.Lift, x.Percentile = math.NaN(), math.NaN(), math.NaN()
+	if lift, ok, _ := r.GoalLift(i); ok && lift > 0 {
+		x.Lift, x.BaseRate = lift, x.Propensity/lift
+	}
+	var flat bool
+	if x.Why, flat = r.GoalWhy(i); flat {
+		a.Flat++
 	}
 }
 

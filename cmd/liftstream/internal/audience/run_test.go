@@ -104,6 +104,46 @@ func TestBoundsOfIntervalsAreNoClasses(t *testing.T) {
 	}
 }
 
+// TestAudienceOfAGoal: a goal is chosen by its own propensities, with its own lift and reasons where the scores have
+// them, and the classes of the label stay two beside it.
+func TestAudienceOfAGoal(t *testing.T) {
+	row := func(id, p, rest string) string {
+		return `{"id":"` + id + `","status":"ok","target":"yes","propensity_no":0.75,"propensity_yes":0.25,` +
+			`"base_rate":0.125,"lift":2,"percentile":0.5,"why":[],"propensity_low":0.125,"propensity_high":0.5,` +
+			`"propensity_clicks":` + p + rest + "}\n"
+	}
+	plain := fileOf(t, "s.jsonl", row("a", "0.25", "")+row("b", "0.5", ""))
+	got, a, err := linesOf(t, Choice{Class: "clicks", Cut: Cut{Top: 1}}, plain)
+	want := `{"id":"b","rank":1,"segment":null,"target":"clicks","propensity":0.5,"base_rate":null,"lift":null,` +
+		`"percentile":null,"why":null}` + "\n"
+	if err != nil || got != want || a.Summary.Untrained != 0 {
+		t.Errorf("got %v\n%swant\n%s", err, got, want)
+	}
+	if got, _, err = linesOf(t, Choice{Class: "no", Cut: Cut{Top: 1}}, plain); err != nil ||
+		!strings.Contains(got, `"base_rate":0.875,"lift":0.857`) {
+		t.Errorf("the class no beside a goal: %v, %s", err, got)
+	}
+	_, _, err = linesOf(t, Choice{Class: "leaves"}, plain)
+	if err == nil || !strings.Contains(err.Error(), "its classes are no, yes, and its goals clicks") {
+		t.Errorf("another goal: %v", err)
+	}
+	// With reasons, a score of before the goal's first model has no lift: its propensity is a base rate.
+	why := `,"lift_clicks":2,"why_clicks":[{"feature":"age","value":"7","effect":1.5,"lift":2,"n":3}]`
+	told := fileOf(t, "s.jsonl", row("a", "0.25", why)+row("b", "0.5", `,"lift_clicks":null,"why_clicks":null`))
+	got, a, err = linesOf(t, Choice{Class: "clicks", Goal: true, Classes: []string{"no", "yes"}}, told)
+	want = `{"id":"a","rank":1,"segment":null,"target":"clicks","propensity":0.25,"base_rate":0.125,"lift":2,` +
+		`"percentile":null,"why":[{"feature":"age","value":"7","effect":1.5,"lift":2,"n":3}]}` + "\n"
+	if err != nil || got != want || a.Summary.Untrained != 1 {
+		t.Errorf("got %v, %+v\n%swant\n%s", err, a.Summary, got, want)
+	}
+	flat := fileOf(t, "s.csv", "id,propensity_no,propensity_yes,base_rate,propensity_clicks,lift_clicks,why_clicks\n"+
+		"7,.5,.5,.5,.25,2,age=7 +1.5\n")
+	if got, a, err = linesOf(t, Choice{Class: "clicks"}, flat); err != nil || a.Flat != 1 ||
+		!strings.Contains(got, `"base_rate":0.125,"lift":2`) {
+		t.Errorf("%v, %+v, %s", err, a, got)
+	}
+}
+
 // TestAStageThatWasGivenIDs has former scores without: they are counted, and are no end of its audiences. So it is the
 // other way round.
 func TestAStageThatWasGivenIDs(t *testing.T) {

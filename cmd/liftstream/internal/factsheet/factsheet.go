@@ -98,7 +98,8 @@ func New(in Input) *Sheet {
 		b.target = 1
 	}
 	b.lead()
-	for _, section := range []func(){b.quality, b.importance, b.effects, b.together, b.lifts, b.profiles, b.windows,
+	for _, section := range []func(){b.quality, b.goals, b.importance, b.effects, b.together, b.lifts, b.profiles,
+		b.windows,
 		b.alone, b.local, b.kernel, b.trees, b.groups, b.drift, b.points, b.limits} {
 		section()
 	}

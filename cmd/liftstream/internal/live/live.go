@@ -71,6 +71,9 @@ func New(c *config.Config, st *assemble.Stage, k *cluster.Cluster, o Options) *L
 	if l.Board.Groups = groups.NewTally(st.Spec.Schema, st.Segments, c.MinCount); l.Board.Groups != nil {
 		l.metrics.MustRegister(newGroupMetrics(l.Board.Groups))
 	}
+	if l.Board.Goals = page.NewGoalTally(st.GoalNames()); l.Board.Goals != nil {
+		l.metrics.MustRegister(newGoalMetrics(l.Board.Goals))
+	}
 	l.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewBuildInfoCollector())
 	so := l.options(st, k, o)

@@ -227,7 +227,7 @@ func (m *measurement) protocol(ctx context.Context, sink evaluate.Sink) error {
 		}
 		m.figures = evaluate.NewEvaluation(schema, m.methods, 0, seed)
 		m.figures.Group(grouped)
-		m.figures.Goals(m.stage.GoalNames())
+		m.figures.Goals(m.stage.GoalNames(), m.stage.GoalValues())
 		m.figures.Value = m.stage.Value()
 		m.files.Passes = 2 * k
 		m.run, err = evaluate.Folds(ctx, schema, m.files.Batches, m.methods, k, fold, both)
@@ -235,7 +235,7 @@ func (m *measurement) protocol(ctx context.Context, sink evaluate.Sink) error {
 	}
 	m.figures = evaluate.NewEvaluation(schema, m.methods, int64(m.Skip), seed)
 	m.figures.Group(grouped)
-	m.figures.Goals(m.stage.GoalNames())
+	m.figures.Goals(m.stage.GoalNames(), m.stage.GoalValues())
 	m.figures.Value = m.stage.Value()
 	m.files.Passes = 1
 	o := evaluate.Options{Delay: m.Delay, Partitions: m.Partitions, Refit: m.stage.Config.Fit.Records}

@@ -71,6 +71,8 @@ type Board struct {
 	skip   uint64
 	// Groups counts the scores by group too; nil counts none. It is set before the first score.
 	Groups *groups.Tally
+	// Goals counts the goals of the scores; nil counts none. It is set before the first score.
+	Goals *GoalTally
 
 	archive *archive
 
@@ -132,6 +134,7 @@ func (b *Board) Scores(partition int32, batch *model.Batch, s *model.Scores, l *
 	}
 	p.next, p.model = batch.Offset+1, s.Model
 	b.Groups.Add(batch, s)
+	b.Goals.Add(batch, s)
 	b.archive.add(partition, batch, s, l)
 	for i := range s.N {
 		p.seen++

@@ -155,6 +155,8 @@ type Live struct {
 	Profiles Profiles `json:"profiles"`
 	// Groups is nil where there are none: no feature of use: report, and no segment.
 	Groups *groups.View `json:"groups,omitempty"`
+	// Goals are those beside the label, nil where there are none.
+	Goals []GoalView `json:"goals,omitempty"`
 	View
 }
 
@@ -163,7 +165,7 @@ func (s *Source) Live() Live {
 	st := s.Status()
 	l := Live{Name: s.Name, Positive: s.Positive, Ready: st.Ready, Waiting: st.Waiting, Fits: st.Fits, Refused: st.Refused,
 		Unusual: st.Unusual, Gate: gateOf(st.Verdict), Verdicts: []Gate{}, Drift: driftOf(st.Partitions),
-		Profiles: s.Profiles(), Groups: s.Board.Groups.View(), View: s.Board.View()}
+		Profiles: s.Profiles(), Groups: s.Board.Groups.View(), Goals: s.Board.Goals.View(), View: s.Board.View()}
 	if s.Flow != nil {
 		l.Flow = s.Flow()
 	}

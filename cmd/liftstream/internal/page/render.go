@@ -27,6 +27,7 @@ var parts = []Part{
 	{ID: "head"},
 	{ID: "cards"},
 	{ID: "drift", Title: "Labels and drift"},
+	{ID: "goals", Title: "Goals"},
 	{ID: "groups", Title: "Groups"},
 	{ID: "course", Title: "Quality"},
 	{ID: "gains", Title: "Gains"},

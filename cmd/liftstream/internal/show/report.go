@@ -19,7 +19,7 @@ const (
 
 // sections are the parts of a report, in their order.
 var sections = []func(w io.Writer, r *report.Report, positive string) error{
-	reportFeatures, reportSets, reportWindows, reportProfiles,
+	reportFeatures, reportSets, reportWindows, reportProfiles, reportGoals,
 }
 
 // Report prints the best of a report; all of it is in the JSON. positive is the class whose profiles come first,

@@ -1,0 +1,146 @@
+package assemble
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"liftstream/model"
+	"liftstream/model/evaluate"
+	"liftstream/model/report"
+)
+
+// reasoned is a record's lift and reasons of one outcome.
+type reasoned struct {
+	p, lift float64
+	why     []model.Reason
+}
+
+// reasonsOf runs a stage over the stream, with re-fits, and returns the reasons of its label, or of that goal.
+func reasonsOf(t *testing.T, s *Stage, src evaluate.Source, goal int) (out []reasoned) {
+	t.Helper()
+	spec := s.Scoring("lift")
+	spec.Options.WaitBytes, spec.Options.WaitWindow, spec.Options.Correct = 0, 0, false
+	spec.Options.Why, spec.Options.GoalReasons = -1, goal >= 0
+	_, err := evaluate.Prequential(context.Background(), spec.Schema, src,
+		[]evaluate.Method{evaluate.Stage("all", spec)}, evaluate.Options{Refit: 500}, func(r *evaluate.Record) error {
+			var got model.Scores
+			got.Reset(0, 2)
+			got.Append(r.Scores[0], r.Row) // the copy has them too
+			x := reasoned{got.P[1], got.Lift[0], got.WhyOf(0)}
+			if goal >= 0 {
+				x = reasoned{got.Goals[goal], got.GoalLift[goal], got.GoalWhyOf(0, goal)}
+			} else if len(got.GoalLift)+len(got.GoalWhy) > 0 {
+				t.Fatal("reasons of goals that nobody asked for")
+			}
+			out = append(out, x)
+			return nil
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestReasonsOfAGoalAreThoseOfAStageOfItsOwn: lift and reasons of a goal are bit for bit those of the method lift of a
+// stage of that label alone, and with all their terms the reasons sum to the log-odds of the propensity.
+func TestReasonsOfAGoalAreThoseOfAStageOfItsOwn(t *testing.T) {
+	const records = 1200
+	together := goalsStage(t, "["+bought+", "+clicked+", "+left+"]", "correct")
+	for k, alone := range []string{clicked, left} {
+		got := reasonsOf(t, together, labelled(records, goalRecords), k)
+		own := reasonsOf(t, goalsStage(t, alone, "correct"), labelled(records,
+			func(from, to int) (*model.Batch, []int32, []int32, []int32) {
+				b, _, clicked, left := goalRecords(from, to)
+				return b, [][]int32{clicked, left}[k], nil, nil
+			}), -1)
+		told := 0
+		for i := range own {
+			g, w := got[i], own[i]
+			if i < 60 {
+				if !math.IsNaN(g.lift) || len(g.why) > 0 {
+					t.Fatalf("record %d has reasons %v of a goal without a structure", i, g.why)
+				}
+				continue
+			}
+			same := math.Float64bits(g.lift) == math.Float64bits(w.lift) && len(g.why) == len(w.why)
+			sum := 0.
+			for j := range g.why {
+				sum += g.why[j].Effect
+				x, y := g.why[j], w.why[j]
+				same = same && x.Feature == y.Feature && math.Float64bits(x.Effect) == math.Float64bits(y.Effect) &&
+					(x.Lift == y.Lift || math.IsNaN(x.Lift) && math.IsNaN(y.Lift))
+				if !math.IsNaN(x.Lift) {
+					told++
+				}
+			}
+			if !same {
+				t.Fatalf("goal %d, record %d: lift %v, reasons %v; alone %v, %v", k, i, g.lift, g.why, w.lift, w.why)
+			}
+			if d := sum - math.Log(g.p/(1-g.p)); !(math.Abs(d) < 1e-9) {
+				t.Fatalf("goal %d, record %d: the reasons sum to %v more than the log-odds", k, i, d)
+			}
+		}
+		if k == 0 && told == 0 {
+			t.Error("no reason has a lift")
+		}
+	}
+}
+
+// TestTheReportOfGoals: a fit tells of each goal how frequent it is and which features tell of it, its sets have its
+// own counts, and a goal that no record tells is said to be unfitted.
+func TestTheReportOfGoals(t *testing.T) {
+	s := goalsStage(t, "["+bought+", "+clicked+", "+left+"]", "correct")
+	x := model.NewBuilder(s.Spec)
+	b, y, c, _ := goalRecords(0, 600)
+	b.Label, b.Outcomes = y, make([]model.Outcomes, b.N)
+	yes := 0.
+	for i := range b.N {
+		b.Outcomes[i] = goalOutcomes(c[i], -1)
+		yes += float64(c[i])
+		if i%5 == 0 { // the report of a goal has the records of which the label is unknown
+			b.Label[i] = model.Unlabelled
+		}
+	}
+	x.Add(b)
+	m, err := x.Fit(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Report("x", 600, x.Exchangeable(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.ReportGoals(x, r)
+	if len(r.Goals) != 2 || r.Labelled != 480 {
+		t.Fatalf("%d goals, %d labelled", len(r.Goals), r.Labelled)
+	}
+	g := r.Goals[0]
+	if g.Goal != "clicked" || !g.Fitted || g.Records != 600 || math.Abs(float64(g.BaseRate)-yes/600) > 1e-12 {
+		t.Errorf("clicked: %+v", g)
+	}
+	var plan, age report.Number
+	for _, f := range g.Features {
+		switch f.Name {
+		case "plan":
+			plan = f.InformationValue
+		case "age":
+			age = f.InformationValue
+		}
+	}
+	if !(plan > .5 && age < .2) {
+		t.Errorf("information %v of plan, on which clicks hang, %v of age", plan, age)
+	}
+	for _, set := range g.Sets {
+		var all, clicks report.Number
+		for _, n := range set.Counts {
+			all, clicks = all+n[0]+n[1], clicks+n[1]
+		}
+		if math.Abs(float64(clicks/all)-yes/600) > 1e-9 {
+			t.Errorf("set %v has %v clicks of %v records, want %v of 600", set.Features, clicks, all, yes)
+		}
+	}
+	if g := r.Goals[1]; g.Goal != "left" || g.Fitted || g.Records != 0 || len(g.Sets)+len(g.Features) > 0 {
+		t.Errorf("left, of which nothing is known: %+v", g)
+	}
+}

@@ -1,0 +1,58 @@
+package model
+
+import "math"
+
+// ExplainGoals appends the lifts and the reasons. A goal without a structure has neither: NaN and none.
+func (g *goals) ExplainGoals(row Row, memory []float64, o *Options, out *Scores) {
+	p := out.Goals[len(out.Goals)-len(g.all):]
+	for k := range g.all {
+		x := &g.all[k]
+		n := len(x.pending)
+		lift := math.NaN()
+		if x.structured {
+			copy(x.pending, memory[:n]) // the scorecard of the goal scored into memory
+			features, terms := x.contributions(row, 1)
+			out.GoalWhy = x.appendWhy(out.GoalWhy, o, features, terms, 1)
+			lift = p[k] / x.scorecard.BaseRate(1)
+		}
+		out.GoalLift = append(out.GoalLift, lift)
+		out.GoalWhyEnd = append(out.GoalWhyEnd, int32(len(out.GoalWhy)))
+		memory = memory[n:]
+	}
+}
+
+// GoalWhyOf returns the reasons of a goal of record i; the slice is valid until the next Reset. It is for scores that
+// have them.
+func (s *Scores) GoalWhyOf(i, goal int) []Reason {
+	n := len(s.GoalWhyEnd) / s.N
+	a, b := span(s.GoalWhyEnd, i*n+goal)
+	return s.GoalWhy[a:b]
+}
+
+// appendGoals adds a copy of the goals of entry i of o after the last one.
+func appendGoals(s, o *Scores, i int) {
+	n := len(o.Goals) / max(o.N, 1)
+	if n == 0 {
+		return
+	}
+	s.Goals = append(s.Goals, o.Goals[i*n:(i+1)*n]...)
+	if len(o.GoalLift) == 0 {
+		return
+	}
+	s.GoalLift = append(s.GoalLift, o.GoalLift[i*n:(i+1)*n]...)
+	for k := range n {
+		s.GoalWhy = append(s.GoalWhy, o.GoalWhyOf(i, k)...)
+		s.GoalWhyEnd = append(s.GoalWhyEnd, int32(len(s.GoalWhy)))
+	}
+}
+
+// GoalParts returns the parts of the components and of the scorecard of each goal in a model, by their names: nil of a
+// goal without a structure. specs are those of NewGoals.
+func GoalParts(specs []*Spec, m *Model) ([]map[string][]byte, error) {
+	f := goalsFactory{specs}
+	return f.readPart(m.part(GoalsName))
+}
+
+// GoalEvidence is the rows taken so far that tell a goal, in their order, under the schema of the goal. It must not be
+// changed, and is valid until the next Add.
+func (x *Builder) GoalEvidence(goal int, s *Schema) *Evidence { return x.rows.ofGoal(goal, s) }
