@@ -2,6 +2,7 @@ package stream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ type rig struct {
 	models  int   // the run is long enough for so many
 }
 
-func newRig(t *testing.T, binary, kind, kafkaDir string, nodes int, seed uint64) *rig {
+func newRig(t *testing.T, binary, kind, kafkaDir string, f fault, seed uint64) *rig {
 	t.Helper()
 	r := &rig{
 		t:      t,
@@ -65,7 +66,7 @@ func newRig(t *testing.T, binary, kind, kafkaDir string, nodes int, seed uint64)
 		for i := range nodes {
 			addresses = append(addresses, fmt.Sprintf("127.0.0.1:%d", port+10*i))
 		}
-	case nodes == 3:
+	case f.nodes == 3:
 		r.cluster = startThree(t, seed)
 		addresses = r.cluster.ListenAddrs()
 	default:
@@ -91,10 +92,9 @@ kafka: {brokers: [%s]}
 commit: {interval: 20ms}
 snapshot: {interval: 1s, bytes_per_second: 512KiB, share: 1}
 memory: {tail: 1MiB}
-labels: {max_bytes: 4MiB}
 shutdown: {grace: 15s}
 http: {listen: "127.0.0.1:0"}
-`, r.Name, rigPartitions, strings.Join(addresses, ", "))
+%s`, r.Name, rigPartitions, strings.Join(addresses, ", "), cmp.Or(f.options, "labels: {max_bytes: 4MiB}\n"))
 	if err := os.WriteFile(r.config, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
