@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plants faults in an empty tree and holds prose.py and shape.py to finding them, in a copy of the pages for
+"""Plants faults in an empty tree and holds prose.py, shape.py and raced.py to finding them, in a copy of the pages for
 architecture.py, and in copies of the table of speeds and its results for deploy/bench/speed.py --check."""
 import json, pathlib, subprocess, sys, tempfile, unittest
 
@@ -55,6 +55,23 @@ class Planted(unittest.TestCase):
         ]:
             with self.subTest(name):
                 self.assertEqual(check("shape.py", files), status)
+
+    def test_raced(self):
+        marked = "package a\nfunc TestA(t *testing.T) {\n\tmodeltest.Computes(t)\n\t%s\n}\n"
+        for name, files, status in [
+            ("a fit", {"model/a_test.go": marked % "fit(t, a)"}, 0),
+            ("a goroutine", {"model/a_test.go": marked % "go func() {}()"}, 1),
+            ("a goroutine of a method", {"model/a_test.go": marked % "go a.b()"}, 1),
+            ("a group of goroutines", {"model/a_test.go": marked % "w.Go(f)"}, 1),
+            ("a stage", {"cmd/a_test.go": marked % 'start(t, "run", "-c", a)'}, 1),
+            ("a broker", {"cmd/a_test.go": marked % "embedded.Start(o)"}, 1),
+            ("a goroutine of another test", {"cmd/a_test.go": marked % "a()" + "func TestB(t *testing.T) {\n\tgo a()\n}\n"}, 0),
+            ("a word in a comment", {"model/a_test.go": marked % "a() // go on(e)"}, 0),
+            ("a goroutine of a component", {"model/a/a.go": "package a\nfunc f() {\n\tgo g()\n}\n"}, 1),
+            ("that of shares", {"model/share.go": "package model\nfunc f() {\n\tothers.Go(g)\n}\n"}, 0),
+        ]:
+            with self.subTest(name):
+                self.assertEqual(check("raced.py", files), status)
 
     def test_architecture(self):
         page = (ROOT / "ARCHITECTURE.md").read_text()

@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/memory"
 
 	"liftstream/model"
+	"liftstream/model/modeltest"
 )
 
 var messageReasons = []Reason{ReasonEmpty, ReasonNotArrow, ReasonTruncated, ReasonTrailing, ReasonDamaged, ReasonCRC,
@@ -128,8 +129,9 @@ func survivor(t testing.TB, o Options) (*Decoder, *ScoreEncoder) {
 
 // TestDecodeNoPanic damages valid messages at every byte, and cuts them at every length.
 func TestDecodeNoPanic(t *testing.T) {
+	run := modeltest.Alone(t)
 	for _, seed := range seeds(t) {
-		t.Run(seed.name, func(t *testing.T) {
+		run(seed.name, func(t *testing.T) {
 			d, e := survivor(t, seed.o)
 			var b model.Batch
 			var l model.Labels
@@ -158,6 +160,7 @@ func TestDecodeNoPanic(t *testing.T) {
 
 // TestLyingLengths: memory must not be allocated for bytes that a message announces and does not have.
 func TestLyingLengths(t *testing.T) {
+	modeltest.Alone(t)
 	for _, seed := range seeds(t) {
 		d, e := survivor(t, seed.o)
 		var b model.Batch

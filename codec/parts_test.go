@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"liftstream/model"
+	"liftstream/model/modeltest"
 )
 
 // partsOf encodes n records in calls of step records each, into a buffer with that much room.
@@ -37,6 +38,7 @@ func partsOf(t *testing.T, o Options, n, step, limit, room int) (value []byte, p
 
 // A part takes rows until they no longer fit. Whether the buffer has room for the rows that do not must not show.
 func TestPartsDoNotDependOnTheRoomOfTheirBuffer(t *testing.T) {
+	modeltest.Alone(t)
 	for _, format := range []Format{FormatArrow, FormatJSONL} {
 		o := contractOptions()
 		o.Format = format

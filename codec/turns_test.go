@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 
 	"liftstream/model"
+	"liftstream/model/modeltest"
 )
 
 // turn is one message of many that one decoder and one encoder take in turn.
@@ -94,6 +95,7 @@ func answer(t *testing.T, d *Decoder, e *ScoreEncoder, x turn, limit int) (out [
 // TestNothingOfAMessageIsLeftInTheNext: a decoder and an encoder that have taken other messages give the same as new
 // ones, in every form, format and limit.
 func TestNothingOfAMessageIsLeftInTheNext(t *testing.T) {
+	modeltest.Alone(t)
 	all := turns(t)
 	for _, format := range []Format{FormatArrow, FormatJSONL} {
 		for _, features := range []Features{FeaturesNone, FeaturesSelected, FeaturesAll} {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"liftstream/model/modeltest"
 )
 
 var variables = map[string]string{
@@ -472,6 +474,7 @@ lift: {knots: 25}
 }
 
 func TestTooManyFeatures(t *testing.T) {
+	modeltest.Alone(t)
 	text := minimal
 	for i := range MaxFeatures {
 		text += fmt.Sprintf("    - {name: f%d, kind: continuous}\n", i)

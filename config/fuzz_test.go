@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"liftstream/model/modeltest"
 )
 
 // checkParse holds the result of Parse for any text against its promises.
@@ -67,6 +69,7 @@ func FuzzParse(f *testing.F) {
 
 // TestParseNoPanic cuts and damages a good file all over.
 func TestParseNoPanic(t *testing.T) {
+	modeltest.Alone(t)
 	for _, b := range seeds(t) {
 		checkParse(t, b)
 	}

@@ -160,6 +160,7 @@ func fitted(t *testing.T, spec *model.Spec, p *model.Partition, version int64) *
 
 //nolint:gocyclo // each figure of one carried partition is compared with its counterpart
 func TestChangedSchemaKeepsWhatItDoesNotTouch(t *testing.T) {
+	modeltest.Computes(t)
 	spec := carrySpec(wide)
 	p := model.NewPartition(spec, 0)
 	take(t, p, wide, 0, 6000)
@@ -418,6 +419,7 @@ func FuzzOrigin(f *testing.F) {
 
 // TestHostileStateIsNotCarriedOverNoPanic: a damaged state that can be read is carried over as one that can be read.
 func TestHostileStateIsNotCarriedOverNoPanic(t *testing.T) {
+	modeltest.Computes(t)
 	p, factories, c := carried(t)
 	carries := 0
 	for i, f := range factories {

@@ -11,6 +11,7 @@ import (
 	"liftstream/model"
 	"liftstream/model/lift"
 	"liftstream/model/local"
+	"liftstream/model/modeltest"
 )
 
 // windows makes labels wait for the end of windows of so many seconds; a "no" never comes as a label.
@@ -90,6 +91,7 @@ func TestNothingIsLearntBeforeTheWindowCloses(t *testing.T) {
 // TestAYesAfterItsWindowRetractsTheNo: the counts are those of a partition that had it in time. It is taken back for as
 // long as CorrectFor says, and not a second longer.
 func TestAYesAfterItsWindowRetractsTheNo(t *testing.T) {
+	modeltest.Computes(t)
 	spec := carrySpec(wide)
 	windows(100, 150)(&spec.Options)
 	const n = 1950 // the structure of a cold partition changes for the last time at 1,600 records
@@ -138,6 +140,7 @@ func TestAYesAfterItsWindowRetractsTheNo(t *testing.T) {
 // before it no score is ok. The first corrections come two windows late, and means of single windows swing until they
 // have: a second look begins after three windows.
 func TestMeansAreTheRatesOfTheOutcome(t *testing.T) {
+	modeltest.Alone(t)
 	const window, n = 5000, 30_000
 	for _, rate := range []float64{.02, .12, .4} {
 		for _, mean := range []float64{.2, .6, 1} { // windows

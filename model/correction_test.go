@@ -8,11 +8,13 @@ import (
 	"liftstream/model"
 	"liftstream/model/lift"
 	"liftstream/model/local"
+	"liftstream/model/modeltest"
 )
 
 // TestACorrectedRecordIsCountedUnderItsNewClassAloneInEveryComponent: a partition that learns the wrong class of some
 // records, and is then corrected, counts the same as one that learnt the right classes at once.
 func TestACorrectedRecordIsCountedUnderItsNewClassAloneInEveryComponent(t *testing.T) {
+	modeltest.Computes(t)
 	spec := carrySpec(wide)
 	right, wrong := model.NewPartition(spec, 0), model.NewPartition(spec, 0)
 	const trained, n = 1700, 1800 // the structure of a cold partition changes for the last time at 1,600 records

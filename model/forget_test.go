@@ -13,6 +13,7 @@ import (
 
 	"liftstream/model"
 	"liftstream/model/lift"
+	"liftstream/model/modeltest"
 )
 
 // erasure is an order to forget ids.
@@ -27,6 +28,7 @@ func erasure(number uint64, ids ...string) *model.Erasure {
 // TestLiftsOfAForgottenRecordAreThoseWithoutIt: the counts of the lifts, and their inputs, are bit for bit those of a
 // partition that never learnt the records. The base rates of the scorecard are so to 1e-12.
 func TestLiftsOfAForgottenRecordAreThoseWithoutIt(t *testing.T) {
+	modeltest.Computes(t)
 	spec := carrySpec(wide)
 	const trained, n = 1700, 1800 // the structure of a cold partition changes for the last time at 1,600 records
 	knew, never := model.NewPartition(spec, 0), model.NewPartition(spec, 0)
@@ -87,6 +89,7 @@ func goneBy(value float64) func(b *model.Batch) {
 // TestNothingOfAForgottenRecordIsLeft in the bytes of a state: neither its values nor the sum of its id. The state is
 // restored to the same bytes, and a replay of the order gives them too. A record of no id, and one of another, stays.
 func TestNothingOfAForgottenRecordIsLeft(t *testing.T) {
+	modeltest.Alone(t)
 	const odd = 33.123456789012345
 	spec := newSpec(func(o *model.Options) {
 		o.TailBytes, o.DedupWindow, o.DedupBytes = 1, 1<<50, 1<<20
@@ -216,6 +219,7 @@ func TestARecordOfABuildWithoutIDs(t *testing.T) {
 
 // TestPrototypesAreForgotten by the partition that has the record, and by another one by their keys.
 func TestPrototypesAreForgotten(t *testing.T) {
+	modeltest.Computes(t)
 	spec := carrySpec(wide)
 	own, other := model.NewPartition(spec, 0), model.NewPartition(spec, 1)
 	take(t, own, wide, 0, 1700)

@@ -9,11 +9,13 @@ import (
 
 	"liftstream/model"
 	"liftstream/model/lift"
+	"liftstream/model/modeltest"
 )
 
 // TestASwapLosesNoRecordLearntSinceTheModel: a set of the new structure counts the records of the fit and each one that
 // the partition has learnt since, the first one too.
 func TestASwapLosesNoRecordLearntSinceTheModel(t *testing.T) {
+	modeltest.Computes(t)
 	const fitted = 3000
 	for _, since := range []int{0, 1, 2, 50} {
 		t.Run(fmt.Sprint(since, " records since"), func(t *testing.T) {

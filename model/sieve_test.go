@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"liftstream/model"
+	"liftstream/model/modeltest"
 	"liftstream/model/wire"
 )
 
@@ -214,6 +215,7 @@ func sifted(p *model.Partition, from, to int) (out []int32) {
 }
 
 func TestRestoredSieveGoesOnAsTheOriginal(t *testing.T) {
+	modeltest.Alone(t)
 	for _, at := range []int{0, 10, 640, 4000, 12_000} {
 		p := model.NewPartition(sieving(6000), 0)
 		sifted(p, 0, at)
@@ -260,6 +262,7 @@ func TestSieveIsSwitchedOnAndOff(t *testing.T) {
 }
 
 func TestHostileSieveNoPanic(t *testing.T) {
+	modeltest.Alone(t)
 	spec := sieving(6000)
 	p := model.NewPartition(spec, 0)
 	sifted(p, 0, 5000)

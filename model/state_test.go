@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"liftstream/model"
+	"liftstream/model/modeltest"
 )
 
 func TestRestoredStateGoesOnAsTheOriginal(t *testing.T) {
@@ -30,6 +31,7 @@ func TestRestoredStateGoesOnAsTheOriginal(t *testing.T) {
 }
 
 func TestHostileStateNoPanic(t *testing.T) {
+	modeltest.Alone(t)
 	spec := newSpec(nil)
 	p := model.NewPartition(spec, 0)
 	feed(p, 0, 400, 100, func(b *model.Batch) { withhold(b, 3) })

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"liftstream/model"
+	"liftstream/model/modeltest"
 	"liftstream/model/propensity"
 	"liftstream/model/wire"
 )
@@ -41,6 +42,7 @@ func timed(b *model.Batch) {
 // on the event or on its label. All labels are learnt, whether one record has a wild time or several, at the beginning
 // or later.
 func TestARecordOfAWildTimeDisturbsNoOther(t *testing.T) {
+	modeltest.Alone(t)
 	const n, late, size = 10_000, 600, 50
 	spec := newSpec(func(o *model.Options) { o.WaitWindow, o.WaitBytes = int64(time.Hour), 1<<26 })
 	for _, onLabel := range []bool{false, true} {
@@ -135,6 +137,7 @@ func TestWindowsCloseWhereEachRecordComesAfterAGap(t *testing.T) {
 // TestAWildTimeLeavesHalfLivesOfDurations: the log-loss of the records behind one of a wild time stays as it is without
 // it. The rate of the class drifts, so that the half-lives matter.
 func TestAWildTimeLeavesHalfLivesOfDurations(t *testing.T) {
+	modeltest.Alone(t)
 	o := propensity.Default()
 	o.HalfLives = []model.HalfLife{{Duration: time.Hour}, {Duration: 24 * time.Hour}, {}}
 	spec := newSpec(nil)
@@ -261,6 +264,7 @@ func TestTheTimesOfOneMessageAreOneWitness(t *testing.T) {
 
 // TestACarriedRecordWaitsOn for its label from its own arrival, no shorter and no longer.
 func TestACarriedRecordWaitsOn(t *testing.T) {
+	modeltest.Computes(t)
 	next := &model.Schema{Features: slices.Concat(wide.Features, []model.Feature{{Name: "extra", Kind: model.Continuous}}),
 		Classes: wide.Classes, Positive: 1}
 	var out model.Scores

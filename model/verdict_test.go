@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"liftstream/model"
+	"liftstream/model/modeltest"
 	"liftstream/model/propensity"
 )
 
@@ -15,6 +16,7 @@ import (
 // model: of each partition the first records after the fit, its share of the limit; losses by weight; and the interval
 // over 20 batches of the records of all partitions in the order of their times.
 func TestAVerdictIsThatOfItsRecords(t *testing.T) {
+	modeltest.Alone(t)
 	spec := newSpec(nil)
 	weigh := func(b *model.Batch) {
 		for i := range b.Row {

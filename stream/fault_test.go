@@ -152,8 +152,12 @@ func faults(long bool) []fault {
 	return fs
 }
 
+// buildBinary makes the binary of a test, if LIFTSTREAM_BINARY does not name one.
 func buildBinary(t *testing.T) string {
 	t.Helper()
+	if binary := os.Getenv("LIFTSTREAM_BINARY"); binary != "" {
+		return binary
+	}
 	path := filepath.Join(t.TempDir(), "liftstream")
 	if out, err := exec.Command("go", "build", "-o", path, "liftstream/cmd/liftstream").CombinedOutput(); err != nil {
 		t.Fatalf("building the binary: %v\n%s", err, out)

@@ -92,9 +92,12 @@ func TestDemoServesUntilItIsInterrupted(t *testing.T) {
 	}
 }
 
-// buildBinary makes the binary once for the tests that kill it.
+// buildBinary makes the binary for a test that kills it, if LIFTSTREAM_BINARY does not name one.
 func buildBinary(t *testing.T) string {
 	t.Helper()
+	if binary := os.Getenv("LIFTSTREAM_BINARY"); binary != "" {
+		return binary
+	}
 	binary := filepath.Join(t.TempDir(), "liftstream")
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("building: %v\n%s", err, out)

@@ -30,6 +30,7 @@ func TestModelToStandardOutput(t *testing.T) {
 // TestFitVotes holds the report of a fit of all votes. The figures themselves are checked against the paper and an
 // independent program in model/lift; this golden file holds their form in the report.
 func TestFitVotes(t *testing.T) {
+	modeltest.Computes(t)
 	golden, err := filepath.Abs("testdata/votes_fit.json")
 	if err != nil {
 		t.Fatal(err)
@@ -71,6 +72,7 @@ func TestFitVotes(t *testing.T) {
 }
 
 func TestSummaryShowsTheBest(t *testing.T) {
+	modeltest.Computes(t)
 	r := command(t, "fit", "-c", "examples/votes.yaml", "examples/votes.csv")
 	if r.status != cli.StatusDone || r.err != "" {
 		t.Fatalf("status %d: %s", r.status, r.err)

@@ -19,8 +19,8 @@ import (
 )
 
 // pythonFormats are the exported files that Python programs check, with the packages that they need.
-var pythonFormats = map[string]string{"sql": "duckdb", "onnx": "onnxruntime, numpy",
-	"pmml": "jpmml_evaluator, jpype, pandas"}
+var pythonFormats = map[string]string{"sql": "duckdb", "onnx": "onnxruntime numpy",
+	"pmml": "jpmml_evaluator jpype pandas"}
 
 // sources is the folder of this file: tests change the working directory.
 var sources, _ = os.Getwd()
@@ -316,9 +316,11 @@ func byPython(t *testing.T, format string, c *portable.Card, rows [][]string, wa
 	if err != nil {
 		t.Skipf("SKIPPED, NOT CHECKED: the exports in other programs; %s is missing", name)
 	}
-	if out, err := exec.Command(python, "-c", "import "+pythonFormats[format]).CombinedOutput(); err != nil {
+	const there = "import importlib.util as u, sys; sys.exit(' '.join(m for m in sys.argv[1:] if not u.find_spec(m)) or 0)"
+	if out, err := exec.Command(python, append([]string{"-c", there}, strings.Fields(pythonFormats[format])...)...).
+		CombinedOutput(); err != nil {
 		t.Skipf("SKIPPED, NOT CHECKED: the export %s; pip install -r deploy/clients/python/requirements.txt "+
-			"-r .ci/requirements.txt\n%s", format, out)
+			"-r .ci/requirements.txt\nmissing: %s", format, out)
 	}
 	if _, err := exec.LookPath("java"); err != nil && format == "pmml" {
 		t.Skip("SKIPPED, NOT CHECKED: the export pmml; java is missing")

@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"liftstream/cmd/liftstream/internal/cli"
+	"liftstream/model/modeltest"
 )
 
 // TestOneRecordIsExplained holds the explanation of a record against its score: the same propensity, and the places and
 // the relevance are those of its subspace.
 func TestOneRecordIsExplained(t *testing.T) {
+	modeltest.Computes(t)
 	workbench(t)
 	var row struct {
 		Yes       float64   `json:"propensity_yes"`

@@ -12,6 +12,7 @@ import (
 
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/codec/file"
+	"liftstream/model/modeltest"
 )
 
 // scored runs score in the process, in batches of n records.
@@ -28,6 +29,7 @@ func scored(t *testing.T, n int, explain bool, data ...string) string {
 
 // TestScoresDoNotDependOnBatches is "live = offline" as far as files go: the same bytes in batches of 1, 7 and 1,000.
 func TestScoresDoNotDependOnBatches(t *testing.T) {
+	modeltest.Computes(t)
 	workbench(t)
 	want := scored(t, 0, true, "bank.csv")
 	for _, n := range []int{1, 7, 1000} {
@@ -38,6 +40,7 @@ func TestScoresDoNotDependOnBatches(t *testing.T) {
 }
 
 func TestScoringDoesNotLearn(t *testing.T) {
+	modeltest.Computes(t)
 	workbench(t)
 	want := scored(t, 0, false, "bank.csv")
 	write(t, "other.csv", "bank.csv", func(s string) string { return strings.ReplaceAll(s, ",no\n", ",yes\n") })
@@ -67,6 +70,7 @@ func TestScoringDoesNotLearn(t *testing.T) {
 
 // TestReasonsSumToTheLogOdds reads the scores as a user would.
 func TestReasonsSumToTheLogOdds(t *testing.T) {
+	modeltest.Computes(t)
 	workbench(t)
 	for i, text := range strings.Split(strings.TrimSuffix(scored(t, 0, true, "bank.csv"), "\n"), "\n") {
 		var s struct {

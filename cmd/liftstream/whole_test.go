@@ -11,6 +11,7 @@ import (
 
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/model"
+	"liftstream/model/modeltest"
 )
 
 // rowsOf returns the lines of a CSV file below its header in another order.
@@ -91,6 +92,7 @@ func TestOrderOfRowsHasNoEffect(t *testing.T) {
 
 // TestScoresOfTheFittedFileHaveItsRate with all components on.
 func TestScoresOfTheFittedFileHaveItsRate(t *testing.T) {
+	modeltest.Computes(t)
 	workbench(t)
 	mean, rate, n := 0.0, 0.0, 0.0
 	for l := range strings.Lines(scored(t, 1000, false, "bank.csv")) {

@@ -11,6 +11,7 @@ import (
 	"liftstream/config"
 	"liftstream/model"
 	"liftstream/model/kernel"
+	"liftstream/model/modeltest"
 	"liftstream/model/propensity"
 	"liftstream/model/trees"
 )
@@ -244,6 +245,7 @@ func TestReasonsNameEachTermOnce(t *testing.T) {
 
 // TestAChangedFeatureListKeepsTheState: with all components that a stage has, from one configuration to another.
 func TestAChangedFeatureListKeepsTheState(t *testing.T) {
+	modeltest.Computes(t)
 	const first = `
 name: shop
 record:

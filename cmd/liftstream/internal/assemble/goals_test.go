@@ -14,6 +14,7 @@ import (
 
 	"liftstream/model"
 	"liftstream/model/evaluate"
+	"liftstream/model/modeltest"
 )
 
 const goalsText = `
@@ -109,6 +110,7 @@ func propensities(t *testing.T, s *Stage, src evaluate.Source, delay int) (p []f
 // those of the method lift of a stage of that label alone, after model 0 and re-fits too, at once and with late
 // labels; and the label's are those of a stage without goals.
 func TestAGoalIsAStageOfItsOwn(t *testing.T) {
+	modeltest.Computes(t)
 	const records = 1800
 	together := goalsStage(t, "["+bought+", "+clicked+", "+left+"]", "correct")
 	for _, delay := range []int{0, 150} {

@@ -8,6 +8,7 @@ import (
 
 	"liftstream/model"
 	"liftstream/model/evaluate"
+	"liftstream/model/modeltest"
 )
 
 const sureText = `
@@ -158,6 +159,7 @@ func covered(t *testing.T, g *planted, more string, from int) float64 {
 // truths, of features that act together, after a change, and with one short half-life. The bounds of the rows say where
 // it is not so (model/MODEL.md 9).
 func TestIntervalsHoldTheTruth(t *testing.T) {
+	modeltest.Computes(t)
 	const alone = "local: off\nkernel: off\n"
 	for _, c := range []struct {
 		kind      string

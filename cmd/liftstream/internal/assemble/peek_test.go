@@ -9,6 +9,7 @@ import (
 
 	"liftstream/codec"
 	"liftstream/model"
+	"liftstream/model/modeltest"
 )
 
 const peekText = `
@@ -49,6 +50,7 @@ func peekRecords(from, to int) *model.Batch {
 // the same rows of JSON, to the last bit and with the text of a level that nobody has seen before, and at the end the
 // state is that of a partition at which nobody looked.
 func TestAPeekIsTheScoreAndMovesNothing(t *testing.T) {
+	modeltest.Computes(t)
 	a := stage(t, peekText)
 	looked, alone := model.NewPartition(a.Spec, 0), model.NewPartition(a.Spec, 0)
 	encode := func(b *model.Batch, s *model.Scores, l *model.Levels) string {

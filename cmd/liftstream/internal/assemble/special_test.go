@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"liftstream/model"
+	"liftstream/model/modeltest"
 )
 
 // specialHead is the head of a configuration of a score with codes and of a number that tells nothing.
@@ -119,6 +120,7 @@ func stream(t *testing.T, spec *model.Spec, b *model.Batch) []float64 {
 // TestSpecialCodes: the log-loss of a score with two codes is within .002 of that of the true propensities by cell,
 // with a direction and without, of a stream and of files; without the codes a direction costs .02 and more.
 func TestSpecialCodes(t *testing.T) {
+	modeltest.Computes(t)
 	const n = 16000
 	for _, direction := range []string{"", "propensity: {monotone: {score: down}}\n"} {
 		for _, seed := range []uint64{1, 2} {

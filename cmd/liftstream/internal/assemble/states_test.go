@@ -12,6 +12,7 @@ import (
 	"liftstream/model"
 	"liftstream/model/kernel"
 	"liftstream/model/local"
+	"liftstream/model/modeltest"
 	"liftstream/model/trees"
 )
 
@@ -54,6 +55,7 @@ func (w *watched) Read(partition int32, section string, use func(b []byte) error
 // TestAFitHoldsNoStates: a fit keeps no section of a state after it has read it, however many partitions there are, and
 // comes to the same model as from states in memory.
 func TestAFitHoldsNoStates(t *testing.T) {
+	modeltest.Computes(t)
 	a := stage(t, `
 name: x
 record:

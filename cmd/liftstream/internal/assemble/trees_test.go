@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"liftstream/model"
+	"liftstream/model/modeltest"
 )
 
 const crossed = `
@@ -38,6 +39,7 @@ func crossedRows(from, n int) *model.Batch {
 // contributions are those of the features: all of them sum to the log-odds. Where effects follow lifts, they are one
 // term.
 func TestTreesInAStage(t *testing.T) {
+	modeltest.Computes(t)
 	for _, follow := range []bool{false, true} {
 		text := crossed
 		if follow {
