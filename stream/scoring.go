@@ -18,18 +18,31 @@ const largeValues = 4 << 20
 type scoring struct {
 	values []byte // of the answers; the transactions keep its bytes
 	start  int    // where those to the message begin
+	last   int    // bytes of those to the message before
 	limit  int    // largest value of one of them
 	tally  tally
 }
 
 // begin begins with a message that is not read yet.
 func (s *scoring) begin(t *task, r *txn.Record) {
-	if cap(s.values)-len(s.values) < 64<<10 {
-		s.values = make([]byte, 0, 1<<20) // growing would copy the bytes
-	}
+	s.values = roomFor(s.values, s.last)
 	fixed := txn.RecordBytes(&txn.Record{Key: r.Key,
 		Headers: scores.LargestHeaders(answered(t, r, math.MaxInt32), t.s.o.Name)})
 	s.start, s.limit, s.tally = len(s.values), max(t.s.o.Client.Limit(t.s.o.Topics.Scores)-fixed, 1), tally{}
+}
+
+// valuesBytes is the size of the memory that the scores of several messages share.
+const valuesBytes = 1 << 20
+
+// roomFor returns the memory for the scores of the next message, behind those of the messages before; last is the size
+// of the last message's. It begins anew where as many again have no room: append would copy the ones before, and keep
+// them all for as long as the memory is used. It begins anew behind a message that has made append do so, too.
+func roomFor(values []byte, last int) []byte {
+	room := max(last+last/8, valuesBytes/16)
+	if cap(values)-len(values) < room || cap(values) > max(2*room, valuesBytes) {
+		return make([]byte, 0, max(room, valuesBytes))
+	}
+	return values
 }
 
 // answered is the event of a scores message, with the headers that its scores repeat.
@@ -82,8 +95,8 @@ func (s *scoring) write(t *task, x *transaction, r *txn.Record, parts []codec.Pa
 		x.add(stamped(o.Client, txn.Record{Topic: o.Topics.Scores, Partition: t.id, Key: r.Key, Time: r.Time, Headers: h,
 			Value: s.values[p.Start:p.End:p.End]}, o.Now()))
 	}
-	if len(s.values)-s.start > largeValues {
-		s.values = nil // most transactions need less
+	if s.last = len(s.values) - s.start; s.last > largeValues {
+		s.values, s.last = nil, 0 // most transactions need less
 	}
 }
 
