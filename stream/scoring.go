@@ -34,9 +34,9 @@ func (s *scoring) begin(t *task, r *txn.Record) {
 // valuesBytes is the size of the memory that the scores of several messages share.
 const valuesBytes = 1 << 20
 
-// roomFor returns the memory for the scores of the next message, behind those of the messages before; last is the number
-// of bytes of the last message's. It begins anew where as many again have no room: append would copy the ones before,
-// and keep them all for as long as the memory is used. It begins anew behind a message that has made append do so, too.
+// roomFor returns the memory for the scores of the next message, behind those of the messages before; last is the size
+// of the last message's. It begins anew where as many again have no room: append would copy the ones before, and keep
+// them all for as long as the memory is used. It begins anew behind a message that has made append do so, too.
 func roomFor(values []byte, last int) []byte {
 	room := max(last+last/8, valuesBytes/16)
 	if cap(values)-len(values) < room || cap(values) > max(2*room, valuesBytes) {

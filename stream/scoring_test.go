@@ -2,9 +2,8 @@ package stream
 
 import "testing"
 
-// TestScoresDoNotKeepThoseBefore: the memory for scores is bounded by a few messages, whatever their sizes, and no more
-// bytes of former messages are copied than that. It once held the scores of all messages that were too large for the
-// rest of it.
+// TestScoresDoNotKeepThoseBefore: the memory for scores is bounded by a few messages, of all sizes, and no more
+// bytes of former messages are copied than are written.
 func TestScoresDoNotKeepThoseBefore(t *testing.T) {
 	const kb = 1 << 10
 	blank := make([]byte, largeValues)

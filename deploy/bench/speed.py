@@ -56,7 +56,7 @@ FAILURES = (subprocess.SubprocessError, OSError, LookupError, ValueError, Runtim
 def reason(error):
     """The last line that a failed program said, else the error."""
     said = (getattr(error, "stderr", None) or "").strip() or str(error).strip()
-    return (said.splitlines() or [repr(error)])[-1][:200]
+    return ([x for x in said.splitlines() if x != "FAIL"] or [repr(error)])[-1][:200]
 
 
 def turns(group, runs):

@@ -391,7 +391,8 @@ STAGES = {  # of speed_stage.py: broker, rows of a message, repetitions of the r
     "stage-real-1000": ("real", 1000, 2, None, 5_000),
     "stage-real-1": ("real", 1, 1, 10_000, 3_000),
 }
-NAMES = [*MAKE, *STAGES]
+MORE = ["latency", "stage-partitions"]  # of speed_stage.py as well
+NAMES = [*MAKE, *STAGES, *MORE]
 
 
 def make(name, work):
@@ -399,4 +400,6 @@ def make(name, work):
         return MAKE[name](work)
     import speed_stage
 
+    if name in MORE:
+        return {"latency": speed_stage.latency, "stage-partitions": speed_stage.partitions}[name](work)
     return speed_stage.group(work, *STAGES[name])

@@ -1,12 +1,14 @@
 """The stage end to end on a broker, for speed.py: the brokers, the topics, and one run of the stage."""
 
 import atexit
+import contextlib
 import os
 import re
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
 
@@ -14,7 +16,7 @@ from speed_groups import ROOT, Group, Program
 
 OFF = "local: off\nkernel: off\ntrees: off\n"
 SETTINGS = """
-topics: {{events: {events}}}
+topics: {{events: {events}, partitions: {partitions}}}
 kafka: {{brokers: ["{broker}"]}}
 http: {{listen: 127.0.0.1:{port}}}
 """
@@ -67,12 +69,25 @@ def reachable(address, seconds=60):
     raise RuntimeError(f"no broker at {address} within {seconds} seconds")
 
 
+def ready(port, seconds=60):
+    """Waits until the stage has taken its partitions over."""
+    for _ in range(seconds * 10):
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise RuntimeError(f"the stage is not ready within {seconds} seconds")
+
+
 class Stages:
     """A broker with a topic of events, and stages over it, each of topics of its own."""
 
-    def __init__(self, w, broker, rows, repeat, records):
-        self.w, self.broker, self.rows, self.number = w, broker, rows, 0
-        self.events = f"speed-{rows}-events"
+    def __init__(self, w, broker, rows, repeat, records, partitions=1, name="speed"):
+        self.w, self.broker, self.rows, self.partitions, self.number = w, broker, rows, partitions, 0
+        self.later = {}  # by configuration
+        self.name = f"{name}-{rows}"
+        self.events = f"{self.name}-events"
         file, base = w.bank()
         self.text = base.read_text()
         if records:
@@ -80,40 +95,28 @@ class Stages:
             file = w.folder / f"bank-{records}.csv"
             file.write_text("".join(lines))
         self.file, self.records = file, repeat * (records or 45211)
-        config, _ = self.configuration("", f"speed-{rows}")
+        config, _ = self.configuration("", self.name)
         for command in (["topics", "create", "-c", config], ["produce", "-q", "-c", config, file, "--batch", str(rows),
                                                             "--repeat", str(repeat)]):  # fmt: skip
             subprocess.run([w.liftstream(), *command], check=True, capture_output=True, text=True)
 
-    def configuration(self, more, name=None):
+    def configuration(self, more, name=None, events=None):
         self.number += 1
-        name, port = name or f"speed-{self.rows}-{self.number}", free_port()
+        name, port = name or f"{self.name}-{self.number}", free_port()
         path = self.w.folder / f"{name}.yaml"
-        settings = SETTINGS.format(events=self.events, broker=self.broker, port=port)
+        settings = SETTINGS.format(events=events or self.events, partitions=self.partitions, broker=self.broker,
+                                   port=port)  # fmt: skip
         path.write_text(re.sub(r"^name: .*", f"name: {name}", self.text, count=1, flags=re.M) + settings + more)
         return path, port
 
-    def ours(self, more):
-        """From the first scores that are seen to the last: processor time of the process, fits included."""
-        config, port = self.configuration(more)
+    @contextlib.contextmanager
+    def running(self, config):
+        """The process of a stage of its own topics; it ends with the block."""
         subprocess.run([self.w.liftstream(), "topics", "create", "-c", config], check=True, capture_output=True)
         log = open(config.with_suffix(".log"), "w")
         child = subprocess.Popen([self.w.liftstream(), "run", "-q", "-c", config], stdout=log, stderr=log)
         try:
-            first, last = None, time.monotonic() + 1200
-            while time.monotonic() < last:
-                if child.poll() is not None:
-                    raise RuntimeError(f"the stage ended: {config.with_suffix('.log').read_text()[-500:]}")
-                seen, fits = metrics(port)
-                now = (seen, processor(child.pid), time.perf_counter())
-                if seen and first is None:
-                    first = now
-                if seen >= self.records:
-                    break
-                time.sleep(0.1)
-            else:
-                raise RuntimeError(f"{seen} of {self.records} records are scored after 20 minutes")
-            memory = peak(child.pid)
+            yield child
         finally:
             child.send_signal(signal.SIGTERM)
             try:
@@ -122,8 +125,41 @@ class Stages:
                 child.kill()
                 child.wait()
             log.close()
-        return {"cpu": now[1] - first[1], "wall": now[2] - first[2], "records": int(now[0] - first[0]), "fits": fits,
-                "memory": memory}  # fmt: skip
+
+    def ours(self, more):
+        """From the first scores that are seen to the last: processor time of the process, fits included. later has
+        those from the middle on, which come after the first fits."""
+        config, port = self.configuration(more)
+        with self.running(config) as child:
+            first, middle, last = None, None, time.monotonic() + 1200
+            while time.monotonic() < last:
+                if child.poll() is not None:
+                    raise RuntimeError(f"the stage ended: {config.with_suffix('.log').read_text()[-500:]}")
+                seen, fits = metrics(port)
+                now = (seen, processor(child.pid), time.perf_counter())
+                if seen and first is None:
+                    first = now
+                if seen >= self.records / 2 and middle is None:
+                    middle = now
+                if seen >= self.records:
+                    break
+                time.sleep(0.1)
+            else:
+                raise RuntimeError(f"{seen} of {self.records} records are scored after 20 minutes")
+            memory = peak(child.pid)
+        self.later[more] = between(middle, now)
+        return {**between(first, now), "fits": fits, "memory": memory}
+
+    def latency(self, more, rate, seconds=60):
+        """Scores of a stage without records before, whose events come at a rate, as a client sees them."""
+        events = f"{self.name}-{self.number}-fresh"
+        config, port = self.configuration(more + "commit: {interval: 20ms}\n", events=events)
+        with self.running(config) as child:
+            ready(port)
+            f = self.w.bench("./cmd/liftstream", "SpeedLatency$", LIFTSTREAM_SPEED_CONFIG=config,
+                             LIFTSTREAM_SPEED_SOURCE=self.events, LIFTSTREAM_SPEED_ROWS=self.rows,
+                             LIFTSTREAM_SPEED_RATE=rate, LIFTSTREAM_SPEED_SECONDS=seconds)  # fmt: skip
+            return {**f, "rate": rate, "cpu": processor(child.pid), "memory": peak(child.pid)}
 
     def null(self):
         config, _ = self.configuration("")
@@ -136,6 +172,11 @@ class Stages:
         self.number += 1
         out = f"speed-{self.rows}-{self.number}-scores"
         return self.w.peer(self.w.data, name, self.broker, self.events, out, *arguments)
+
+
+def between(a, b):
+    """The figures from one reading of the counts to another."""
+    return {"cpu": b[1] - a[1], "wall": b[2] - a[2], "records": max(int(b[0] - a[0]), 1)}
 
 
 def metrics(port):
@@ -169,14 +210,63 @@ def group(w, kind, rows, repeat=1, records=None, river=10_000):
         "record", ["lift and propensity", "all components"],
         [
             Program("lift and propensity", lambda: s.ours(OFF), ours=True),
+            Program("lift and propensity, the second half", lambda: s.later[OFF], ours=True),
             Program("all components", lambda: s.ours(""), ours=True),
+            Program("all components, the second half", lambda: s.later[""], ours=True),
             Program("null stage", s.null, goal=null),
             Program("forwarder of bytes (librdkafka)", lambda: s.peer("forward")),
             Program(f"Python stage (pyarrow, river's logistic regression), first {river:,}",
                     lambda: s.peer("stage", river), goal="15"),
         ],
         "Ours: processor time of the stage's process from the first scores to the last, exactly once, with its fits, "
-        "snapshots and state. The broker is a process of its own. Null stage: fetch, decode, encode and produce by the "
-        "code of the stage, without transactions. Forwarder and Python stage: confluent-kafka, without transactions, "
-        "lz4.",
+        "snapshots and state; the second half comes after the first fits. The broker is a process of its own. Null "
+        "stage: fetch, decode, encode and produce by the code of the stage, without transactions. Forwarder and Python "
+        "stage: confluent-kafka, without transactions, lz4.",
+    )  # fmt: skip
+
+
+def latency(w, rows=100):
+    """The time from an event to its score at half of the rate at which the stage takes records as fast as they go."""
+    address = w.once("embedded", lambda: embedded(w))
+    s = Stages(w, address, rows, 1, None, name="latency")
+    last, programs = {}, []
+    for name, more in (("lift and propensity", OFF), ("all components", "")):
+
+        def run(name=name, more=more):
+            f = s.ours(more)
+            last[name] = f = s.latency(more, max(int(f["records"] / f["wall"] / 2), 1))
+            print(f"  {name}: {f}", file=sys.stderr, flush=True)
+            return {"wall": f["p99-s"], "memory": f["memory"]}
+
+        def also(key, name=name):
+            return {"wall": last[name][key]}
+
+        programs += [
+            Program(f"{name}: 99 % of the messages within", run, ours=True, goal="60 ms"),
+            Program(f"{name}: half of them within", lambda also=also: also("half-s"), ours=True),
+            Program(f"{name}: the longest gap", lambda also=also: also("gap-s"), ours=True, goal="200 ms"),
+        ]
+    return Group(
+        "latency", "From an event to its score", f"embedded broker, messages of {rows}, commit.interval 20ms, 60 s at "
+        "half the greatest rate", "run", [], programs,
+        "As a client sees it, from the time at which a message is due to the answer that brings its scores; a gap is "
+        "the time between two such answers. The stage begins without records, so its first fits are among them. The "
+        "sender, the broker and the stage share the processors. The greatest rate is that of the same turn, of a "
+        "stream with its first fits.",
+    )  # fmt: skip
+
+
+def partitions(w):
+    """Bank records in turn over two partitions of one stage, beside one partition, by the clock."""
+    address = w.once("embedded", lambda: embedded(w))
+    two, one = (Stages(w, address, 1000, 2, None, partitions=n, name=f"of-{n}") for n in (2, 1))
+    return Group(
+        "stage-partitions", "Two partitions on two cores, end to end",
+        f"embedded broker, messages of 1,000, {one.records:,} records, all components", "record", ["two partitions"],
+        [
+            Program("two partitions", lambda: two.ours(""), ours=True),
+            Program("one partition", lambda: one.ours(""), goal="1.4"),
+        ],
+        "The goal is of the ratio by the clock, which means little where other work has the processors. The broker "
+        "takes a part of them here.",
     )  # fmt: skip

@@ -90,9 +90,9 @@ type part struct {
 	degraded  uint64
 	model     int64
 	running   *running
-	last      []Record // ring
+	last      []kept // ring
 	lastAt    int
-	calls     [callsBlocks][]Record // the best of each block; the block being filled first
+	calls     [callsBlocks][]kept // the best of each block; the block being filled first
 	inBlock   int
 	moved     moved
 }
@@ -157,12 +157,12 @@ func (b *Board) Scores(partition int32, batch *model.Batch, s *model.Scores, l *
 		}
 		if s.Status[i] == model.StatusOK {
 			if r := b.rank(prob[s.Target[i]], s.Lift[i]); b.wants(p, r) {
-				b.offer(p, r, b.record(partition, batch, s, l, i))
+				b.offer(p, r).of(b.schema, partition, batch, s, l, i)
 			}
 		}
 		p.turn()
 		if i >= s.N-Kept {
-			p.push(b.record(partition, batch, s, l, i))
+			p.newest().of(b.schema, partition, batch, s, l, i)
 		}
 	}
 }
@@ -200,11 +200,13 @@ func (b *Board) Restore(x Past) {
 		p.running.add(x.P, x.Class, 1)
 	}
 	if b.wants(p, x.Rank) {
-		b.offer(p, x.Rank, x.Record())
+		r := x.Record()
+		b.offer(p, x.Rank).past = &r
 	}
 	p.turn()
 	if x.Newest {
-		p.push(x.Record())
+		r := x.Record()
+		p.newest().past = &r
 	}
 }
 
@@ -217,27 +219,6 @@ func (b *Board) rank(propensity, lift float64) float64 {
 	return lift
 }
 
-// wants reports whether a record of that rank is among the block's best; NaN never is.
-func (b *Board) wants(p *part, rank float64) bool {
-	best := p.calls[0]
-	return !math.IsNaN(rank) && (len(best) < callsKept || rank > b.rank(best[callsKept-1].Propensity,
-		best[callsKept-1].Lift))
-}
-
-// offer puts a record into the block's best.
-func (b *Board) offer(p *part, rank float64, r Record) {
-	best := p.calls[0]
-	if len(best) < callsKept {
-		best = append(best, Record{})
-	}
-	at := len(best) - 1
-	for ; at > 0 && b.rank(best[at-1].Propensity, best[at-1].Lift) < rank; at-- {
-		best[at] = best[at-1]
-	}
-	best[at] = r
-	p.calls[0] = best
-}
-
 // turn counts a record of the block and begins the next block when it is full; the oldest goes.
 func (p *part) turn() {
 	if p.inBlock++; p.inBlock < callsRecords {
@@ -247,22 +228,6 @@ func (p *part) turn() {
 	oldest := p.calls[callsBlocks-1]
 	copy(p.calls[1:], p.calls[:])
 	p.calls[0] = oldest[:0]
-}
-
-func (p *part) push(r Record) {
-	if len(p.last) < Kept {
-		p.last = append(p.last, r)
-		return
-	}
-	p.last[p.lastAt] = r
-	p.lastAt = (p.lastAt + 1) % Kept
-}
-
-// record renders record i; nothing of it belongs to the batch.
-func (b *Board) record(partition int32, batch *model.Batch, s *model.Scores, l *model.Levels, i int) Record {
-	var e entry
-	e.fill(b.schema, partition, batch, s, l, i)
-	return e.record(b.schema)
 }
 
 // finite keeps numbers out of JSON that it has no form for.
@@ -311,10 +276,12 @@ func (b *Board) View() View {
 		measures[i] = p.running.snapshot()
 		all.merge(&p.moved)
 		for _, best := range p.calls {
-			v.Calls = append(v.Calls, best...)
+			for k := range best {
+				v.Calls = append(v.Calls, best[k].shown(b.schema))
+			}
 		}
 		for k := range p.last {
-			v.Last = append(v.Last, p.last[(p.lastAt+len(p.last)-1-k)%len(p.last)])
+			v.Last = append(v.Last, p.last[(p.lastAt+len(p.last)-1-k)%len(p.last)].shown(b.schema))
 		}
 		p.mu.Unlock()
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -341,15 +342,19 @@ func TestWords(t *testing.T) {
 }
 
 func BenchmarkBoardScores(b *testing.B) {
-	s := schema(1, "no", "yes")
-	board := NewBoard(s, 0)
-	batch, out, l := scored(s, 0, 0, 1000)
-	b.ReportAllocs()
-	for n := 0; b.Loop(); n++ {
-		batch.Offset = int64(n)
-		board.Scores(0, batch, out, l)
+	for _, rows := range []int{1, 1000} {
+		b.Run(strconv.Itoa(rows), func(b *testing.B) {
+			s := schema(1, "no", "yes")
+			board := NewBoard(s, 0)
+			batch, out, l := scored(s, 0, 0, rows)
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				batch.Offset = int64(n)
+				board.Scores(0, batch, out, l)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*rows), "ns/record")
+		})
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*1000), "ns/record")
 }
 
 // TestPageShowsTheLastVerdict: both figures, the interval and the fate of the model, and the same in the JSON.

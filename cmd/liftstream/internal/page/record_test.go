@@ -37,7 +37,8 @@ func TestARecordOfThePageShowsItsScore(t *testing.T) {
 		}
 	}
 	out.Control = []bool{true}
-	if r := board.record(2, b, out, l, 0); !r.Control {
+	var again kept
+	if again.of(s, 2, b, out, l, 0); !again.shown(s).Control {
 		t.Error("a record of the control share is not shown as one")
 	}
 }
