@@ -194,7 +194,8 @@ func fit(
 	if m.Parts, err = fitParts(ctx, spec, ev, states, previous); err != nil {
 		return nil, err
 	}
-	m.Parts[PartPercentile], m.Narrowed = percentilePart(members), ev.narrowed.all()
+	m.Parts[PartPercentile], m.Parts[PartPercentileFine] = percentilePart(members), percentileFinePart(members)
+	m.Narrowed = ev.narrowed.all()
 	return m, nil
 }
 
@@ -217,7 +218,7 @@ func Renew(ctx context.Context, spec *Spec, m *Model, states States) (*Model, er
 	if out.Parts[spec.Scorecard.Name()], err = fitScorecard(ctx, spec, own, states, m, m.Parts); err != nil {
 		return nil, err
 	}
-	out.Parts[PartPercentile] = percentilePart(members)
+	out.Parts[PartPercentile], out.Parts[PartPercentileFine] = percentilePart(members), percentileFinePart(members)
 	return &out, nil
 }
 

@@ -11,6 +11,7 @@ type member struct {
 	records int                // that its state holds
 	lag     float64            // sum of the lags of the records of its tail
 	scores  map[int32][]bucket // its newest, by class
+	steps   map[int32][]uint8  // of these, see stepsOf
 }
 
 // recordBytes is the size of a record in Evidence.
@@ -94,16 +95,18 @@ func (m *member) addTo(ev *Evidence, spec *Spec, read reader, s sample, scores i
 	if err != nil {
 		return 0, err
 	}
-	err = read("percentile", func(b []byte) error {
-		q, err := m.restorePercentile(spec, b)
-		if err == nil {
-			m.scores = counted(q.newest(scores))
-		}
+	var q percentile
+	err = read("percentile", func(b []byte) (err error) {
+		q, err = m.restorePercentile(spec, b)
 		return err
 	})
+	if err == nil {
+		err = q.loadFine(read)
+	}
 	if err != nil {
 		return 0, err
 	}
+	m.scores, m.steps = counted(q.newest(scores)), stepsOf(q.newest(scores))
 	if err := m.restoreSample(spec, read, &s); err != nil {
 		return 0, err
 	}

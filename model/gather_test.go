@@ -193,7 +193,7 @@ func TestAModelCarriesAWindowOfScores(t *testing.T) {
 		t.Fatalf("%d partitions, %v", len(part), err)
 	}
 	for n, s := range seen {
-		want := []bucket{{percentileBucket(.9), int32(s / 10)}}
+		want := []bucket{{scoredOf(.9, 0).bucket, int32(s / 10)}}
 		if s == 0 {
 			want = nil
 		}
@@ -206,7 +206,7 @@ func TestAModelCarriesAWindowOfScores(t *testing.T) {
 	for range 90_000 {
 		q.rank(1, .1)
 	}
-	q.rebase(part, 0)
+	q.rebase(part, evenly(part), 0)
 	if q.limit != percentileWindow-40_000 || len(q.ring) != q.limit || q.of(1).n != percentileWindow {
 		t.Errorf("it keeps %d of %d own scores, and ranks among %d", len(q.ring), q.limit, q.of(1).n)
 	}

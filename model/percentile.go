@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"liftstream/model/wire"
 )
@@ -21,19 +22,22 @@ const PartPercentile = "percentile"
 // last model knows them: the scores of the other partitions that the model carries, and this partition's own newest
 // ones. Both together are at most percentileWindow, so a partition keeps fewer of its own the more the others have. The
 // own ones lie in a ring of buckets, and each class has a Fenwick tree over own and others (Fenwick 1994), O(log
-// buckets) a score.
+// buckets) a score. Where nothing tells of the class, all scores lie in a few buckets: so each bucket has its scores in
+// order, by finer steps (percentilefine.go).
 type percentile struct {
 	ring   []scored // own scores; once there are limit of them the oldest is at at
 	at     int
 	limit  int                // of own scores: percentileWindow minus those of the others
 	others map[int32][]bucket // by class, ascending
+	steps  map[int32][]uint8  // of these, bucket after bucket
 	trees  map[int32]*buckets // by class
 	held   bool               // rank takes no score into the window: see Peek
 }
 
-// scored is the bucket of a propensity and its class.
+// scored is the bucket of a propensity, its class, and its step in the bucket.
 type scored struct {
 	bucket, class uint16
+	fine          uint8
 }
 
 // bucket is how many scores lie in a bucket.
@@ -46,17 +50,26 @@ type bucket struct {
 type buckets struct {
 	n    int32
 	tree [percentileBuckets + 1]int32
+	fine [percentileBuckets][]uint8 // the steps of the scores in each bucket, ascending
 }
 
-func percentileBucket(p float64) uint16 {
+// percentileBucket is the bucket of a propensity, and its step there.
+func percentileBucket(p float64) (b uint16, fine uint8) {
 	z := math.Log(p/(1-p))/24 + 0.5
-	return uint16(min(max(z, 0), 1) * (percentileBuckets - 1))
+	at := min(max(z, 0), 1) * (percentileBuckets - 1)
+	return uint16(at), uint8((at - math.Trunc(at)) * fineSteps)
 }
 
-func (q *buckets) move(b uint16, d int32) {
+// move adds a score to bucket b, d = 1, or takes it out, d = -1.
+func (q *buckets) move(b uint16, fine uint8, d int32) {
 	q.n += d
 	for i := int(b) + 1; i <= percentileBuckets; i += i & -i {
 		q.tree[i] += d
+	}
+	if d > 0 {
+		q.fine[b] = addStep(q.fine[b], fine)
+	} else {
+		q.fine[b] = dropStep(q.fine[b], fine)
 	}
 }
 
@@ -81,27 +94,27 @@ func (q *percentile) of(class int32) *buckets {
 	return t
 }
 
-// rank returns the share of the class's scores in the window that lie below p, those in p's own bucket counted by half;
+// rank returns the share of the class's scores in the window that lie below p, those at p's own step counted by half;
 // 0.5 where there are none. Then it takes p into the window, unless the window is held.
 func (q *percentile) rank(class int32, p float64) float32 {
-	b := percentileBucket(p)
+	b, fine := percentileBucket(p)
 	t := q.of(class)
 	r := float32(0.5)
 	if t.n > 0 {
-		lo := t.below(b)
-		r = (float32(lo) + float32(t.below(b+1)-lo)/2) / float32(t.n)
+		below, same := stepsBelow(t.fine[b], fine)
+		r = (float32(t.below(b)+below) + float32(same)/2) / float32(t.n)
 	}
 	if q.held {
 		return r
 	}
-	t.move(b, 1)
-	x := scored{b, uint16(class)}
+	t.move(b, fine, 1)
+	x := scored{b, uint16(class), fine}
 	if len(q.ring) < q.limit {
 		q.ring = append(q.ring, x)
 		return r
 	}
 	old := q.ring[q.at]
-	q.of(int32(old.class)).move(old.bucket, -1)
+	q.of(int32(old.class)).move(old.bucket, old.fine, -1)
 	q.ring[q.at] = x
 	q.at = (q.at + 1) % q.limit
 	return r
@@ -119,27 +132,18 @@ func (q *percentile) newest(n int) []scored {
 
 // rebase takes the others' scores from the model's part, by partition and class, and gives up own ones for which there
 // is no space beside them. A model without such a part, as that of files, changes nothing.
-func (q *percentile) rebase(part map[int32]map[int32][]bucket, self int32) {
+func (q *percentile) rebase(part map[int32]map[int32][]bucket, fine map[int32]map[int32][]uint8, self int32) {
 	if part == nil {
 		return
 	}
-	counts, n := map[int32]map[uint16]int32{}, 0
+	var others []scored
 	for p, classes := range part {
-		if p == self {
-			continue
-		}
-		for class, list := range classes {
-			if counts[class] == nil {
-				counts[class] = map[uint16]int32{}
-			}
-			for _, x := range list {
-				counts[class][x.bucket] += x.n
-				n += int(x.n)
-			}
+		if p != self {
+			others = append(others, scoresOf(classes, fine[p])...)
 		}
 	}
-	limit := max(percentileWindow-n, 1)
-	q.set(q.newest(limit), limit, ascending(counts))
+	limit := max(percentileWindow-len(others), 1)
+	q.set(q.newest(limit), limit, counted(others), stepsOf(others))
 }
 
 // ascending makes lists of counts.
@@ -154,16 +158,11 @@ func ascending(counts map[int32]map[uint16]int32) map[int32][]bucket {
 }
 
 // set replaces everything.
-func (q *percentile) set(own []scored, limit int, others map[int32][]bucket) {
+func (q *percentile) set(own []scored, limit int, others map[int32][]bucket, steps map[int32][]uint8) {
 	*q = newPercentile()
-	q.ring, q.limit, q.others = own, limit, others
-	for class, list := range others {
-		for _, x := range list {
-			q.of(class).move(x.bucket, x.n)
-		}
-	}
-	for _, x := range own {
-		q.of(int32(x.class)).move(x.bucket, 1)
+	q.ring, q.limit, q.others, q.steps = own, limit, others, steps
+	for _, x := range slices.Concat(scoresOf(others, steps), own) {
+		q.of(int32(x.class)).move(x.bucket, x.fine, 1)
 	}
 }
 
@@ -293,6 +292,7 @@ func (q *percentile) load(format uint64, b []byte, classes, positive int) error 
 	for i := range own {
 		x := &own[i]
 		x.bucket, x.class = binary.LittleEndian.Uint16(raw[2*i:]), uint16(max(positive, 0))
+		x.fine = fineSteps / 2
 		if len(of) > 0 {
 			k := 0
 			if len(of) == len(raw) {
@@ -310,6 +310,6 @@ func (q *percentile) load(format uint64, b []byte, classes, positive int) error 
 	if format < 3 && positive < 0 {
 		own = nil
 	}
-	q.set(own, limit, others)
+	q.set(own, limit, others, evenSteps(others))
 	return nil
 }

@@ -10,15 +10,15 @@ import (
 // naive ranks p among scores of its class.
 func naive(window []scored, class int32, p float64) float32 {
 	var below, same, n float32
-	b := percentileBucket(p)
+	b, fine := percentileBucket(p)
 	for _, x := range window {
 		if int32(x.class) != class {
 			continue
 		}
 		switch n++; {
-		case x.bucket < b:
+		case x.bucket < b || x.bucket == b && x.fine < fine:
 			below++
-		case x.bucket == b:
+		case x.bucket == b && x.fine == fine:
 			same++
 		}
 	}
@@ -28,9 +28,19 @@ func naive(window []scored, class int32, p float64) float32 {
 	return (below + same/2) / n
 }
 
+func scoredOf(p float64, class int32) scored {
+	b, fine := percentileBucket(p)
+	return scored{b, uint16(class), fine}
+}
+
 func score(i, what int) (int32, float64) {
 	u := float64(Hash(3, uint64(i), uint64(what))>>11) / (1 << 53)
 	return int32(Hash(4, uint64(i), uint64(what)) % 3), .001 + .998*u
+}
+
+// modelOf is a model with the scores of the members alone.
+func modelOf(of []member) *Model {
+	return &Model{Parts: map[string][]byte{PartPercentile: percentilePart(of), PartPercentileFine: percentileFinePart(of)}}
 }
 
 // members are the partitions as gather keeps them.
@@ -41,7 +51,7 @@ func members(parts ...*Partition) (out []member) {
 	}
 	for _, p := range parts {
 		m := member{core: &core{head: head{self: p.self}, seen: p.seen}}
-		m.scores = counted(p.percent.newest(m.share(seen)))
+		m.scores, m.steps = counted(p.percent.newest(m.share(seen))), stepsOf(p.percent.newest(m.share(seen)))
 		out = append(out, m)
 	}
 	return out
@@ -59,7 +69,7 @@ func TestPercentilesAreOfOneClassAndAllPartitions(t *testing.T) {
 		}
 		parts = append(parts, p)
 	}
-	part, err := readPercentilePart(percentilePart(members(parts...)), 3)
+	part, fine, err := readPercentileParts(modelOf(members(parts...)), 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,14 +78,14 @@ func TestPercentilesAreOfOneClassAndAllPartitions(t *testing.T) {
 		window = append(window, p.percent.newest(int(percentileWindow*float64(p.seen)/200_300))...)
 	}
 	q := &parts[0].percent
-	q.rebase(part, 0)
+	q.rebase(part, fine, 0)
 	if q.limit != percentileWindow-len(window) || q.limit < 100 || q.limit > 300 {
 		t.Fatalf("%d own scores beside %d", q.limit, len(window))
 	}
 	own := make([]scored, 0, 1000)
 	for i := range 300 {
 		c, v := score(i, 0)
-		own = append(own, scored{percentileBucket(v), uint16(c)})
+		own = append(own, scoredOf(v, c))
 	}
 	for i := 300; i < 1000; i++ {
 		c, v := score(i, 0)
@@ -91,7 +101,7 @@ func TestPercentilesAreOfOneClassAndAllPartitions(t *testing.T) {
 		} else {
 			q.rank(c, v)
 		}
-		own = append(own, scored{percentileBucket(v), uint16(c)})
+		own = append(own, scoredOf(v, c))
 	}
 	if size := len(q.ring); size != q.limit {
 		t.Errorf("%d own scores, %d may be kept", size, q.limit)
@@ -164,6 +174,11 @@ func restart(t *testing.T, q *percentile) {
 	if err := back.load(StateFormat, state, 3, -1); err != nil || !bytes.Equal(back.appendState(nil), state) {
 		t.Fatalf("restored otherwise: %v", err)
 	}
+	fine := q.appendFine(nil)
+	read := func(_ string, use func(b []byte) error) error { return use(fine) }
+	if err := back.loadFine(read); err != nil || !bytes.Equal(back.appendFine(nil), fine) {
+		t.Fatalf("restored otherwise: %v", err)
+	}
 	*q = back
 }
 
@@ -176,10 +191,19 @@ func TestStatesWithPercentilesOfAnyClass(t *testing.T) {
 		if err := q.load(2, old, 3, positive); err != nil || len(q.ring) != want {
 			t.Fatalf("%v: %d scores, want %d", err, len(q.ring), want)
 		}
-		if want > 0 && (q.ring[0] != scored{20, 2} || q.ring[2] != scored{10, 2}) {
+		if want > 0 && (q.ring[0] != scored{20, 2, 128} || q.ring[2] != scored{10, 2, 128}) {
 			t.Errorf("%v", q.ring)
 		}
 	}
+}
+
+// evenly gives the scores of a model without steps some.
+func evenly(part map[int32]map[int32][]bucket) map[int32]map[int32][]uint8 {
+	out := map[int32]map[int32][]uint8{}
+	for p, lists := range part {
+		out[p] = evenSteps(lists)
+	}
+	return out
 }
 
 func FuzzPercentiles(f *testing.F) {
@@ -194,7 +218,7 @@ func FuzzPercentiles(f *testing.F) {
 			return
 		}
 		if scores, err := readPercentilePart(part, 3); err == nil {
-			q.rebase(scores, 1)
+			q.rebase(scores, evenly(scores), 1)
 		}
 		if r := q.rank(2, .7); !(r >= 0 && r <= 1) {
 			t.Errorf("rank %v", r)

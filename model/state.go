@@ -38,6 +38,9 @@ func (p *Partition) Sections() []Section {
 		{"percentile", p.edits, p.percent.appendState},
 		{"reservoir", p.sample.reservoir.version, p.sample.reservoir.appendState},
 	}
+	if len(p.percent.ring) > 0 {
+		s = append(s, Section{sectionFine, p.edits, p.percent.appendFine})
+	}
 	for i, c := range p.scorer.all() {
 		s = append(s, Section{sectionOf(p.spec.name(i)), p.edits, c.AppendState})
 	}
@@ -324,6 +327,9 @@ func restorePartition(spec *Spec, names []string, read reader) (*Partition, erro
 	})
 	if err != nil {
 		return nil, err
+	}
+	if err := p.percent.loadFine(read); err != nil {
+		return nil, fmt.Errorf("restoring state: %w", err)
 	}
 	if err := c.restoreStore(p, names, read); err != nil {
 		return nil, err

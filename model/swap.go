@@ -139,11 +139,11 @@ func (p *Partition) rebase(m *Model, anew bool) error {
 			return fmt.Errorf("rebasing %s: %w", name, err)
 		}
 	}
-	scores, err := readPercentilePart(m.Parts[PartPercentile], len(p.counts.sum))
+	scores, steps, err := readPercentileParts(m, len(p.counts.sum))
 	if err != nil {
 		return err
 	}
-	p.percent.rebase(scores, p.self)
+	p.percent.rebase(scores, steps, p.self)
 	p.sample.recode(rc)
 	p.store.recode(rc)
 	p.levels = levels

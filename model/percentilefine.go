@@ -1,0 +1,205 @@
+package model
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+
+	"liftstream/model/wire"
+)
+
+// fineSteps is the number of steps in a bucket of the percentiles. A step is 2.3e-5 of log-odds: where a feature tells
+// anything, or weights still move, far fewer than one score in 100 lies at one step of another value.
+const fineSteps = 256
+
+const (
+	// sectionFine is the name of the section of the steps in a state, PartPercentileFine that of the part of a model. Of
+	// scores without steps, of a former build, those of a bucket lie evenly in it.
+	sectionFine        = "percentile/fine"
+	PartPercentileFine = "percentile/fine"
+	// fineFormat is the version of the binary form of both.
+	fineFormat = 1
+)
+
+// addStep adds a step to ascending ones.
+func addStep(steps []uint8, fine uint8) []uint8 {
+	at, _ := slices.BinarySearch(steps, fine)
+	return slices.Insert(steps, at, fine)
+}
+
+// dropStep takes a step out of ascending ones. Much more room than they need is given back.
+func dropStep(steps []uint8, fine uint8) []uint8 {
+	at, ok := slices.BinarySearch(steps, fine)
+	if !ok {
+		return steps
+	}
+	steps = slices.Delete(steps, at, at+1)
+	if cap(steps) > 4*len(steps)+64 {
+		steps = slices.Clone(steps)
+	}
+	return steps
+}
+
+// stepsBelow is the number of steps below one, and of those equal to it.
+func stepsBelow(steps []uint8, fine uint8) (below, same int32) {
+	lo, ok := slices.BinarySearch(steps, fine)
+	if !ok {
+		return int32(lo), 0
+	}
+	hi := len(steps)
+	if fine < fineSteps-1 {
+		hi, _ = slices.BinarySearch(steps, fine+1)
+	}
+	return int32(lo), int32(hi - lo)
+}
+
+// stepOf is the step of score k of n in a bucket of which nothing more is known: they lie evenly.
+func stepOf(k, n int32) uint8 { return uint8((2*int64(k) + 1) * fineSteps / (2 * int64(n))) }
+
+// evenSteps returns the steps of scores without any, by class, bucket after bucket.
+func evenSteps(lists map[int32][]bucket) map[int32][]uint8 {
+	out := map[int32][]uint8{}
+	for class, list := range lists {
+		for _, x := range list {
+			for k := range x.n {
+				out[class] = append(out[class], stepOf(k, x.n))
+			}
+		}
+	}
+	return out
+}
+
+// stepsOf returns the steps of scores by class, bucket after bucket, ascending in each: beside counted.
+func stepsOf(scores []scored) map[int32][]uint8 {
+	ascending := slices.Clone(scores)
+	slices.SortFunc(ascending, func(a, b scored) int {
+		return cmp.Or(cmp.Compare(a.bucket, b.bucket), cmp.Compare(a.fine, b.fine))
+	})
+	out := map[int32][]uint8{}
+	for _, x := range ascending {
+		out[int32(x.class)] = append(out[int32(x.class)], x.fine)
+	}
+	return out
+}
+
+// scoresOf are the scores of buckets with their steps.
+func scoresOf(lists map[int32][]bucket, steps map[int32][]uint8) (out []scored) {
+	for class, list := range lists {
+		of := steps[class]
+		for _, x := range list {
+			n := min(int(x.n), len(of))
+			for _, fine := range of[:n] {
+				out = append(out, scored{x.bucket, uint16(class), fine})
+			}
+			of = of[n:]
+		}
+	}
+	return out
+}
+
+// appendSteps appends the steps of the buckets of lists, class by class.
+func appendSteps(b []byte, lists map[int32][]bucket, steps map[int32][]uint8) []byte {
+	for _, c := range sortedKeys(lists) {
+		b = append(b, steps[c]...)
+	}
+	return b
+}
+
+// readSteps is the inverse of appendSteps.
+func readSteps(r *wire.Reader, lists map[int32][]bucket) map[int32][]uint8 {
+	out := map[int32][]uint8{}
+	for _, c := range sortedKeys(lists) {
+		n := 0
+		for _, x := range lists[c] {
+			n += int(x.n)
+		}
+		if n > r.Rest() {
+			r.Fail(fmt.Errorf("%d bytes of the steps of %d scores", r.Rest(), n))
+			return out
+		}
+		out[c] = bytes.Clone(r.Take(n))
+	}
+	return out
+}
+
+func readFineFormat(r *wire.Reader) {
+	if f := r.Uvarint(); r.Err() == nil && f != fineFormat {
+		r.Fail(fmt.Errorf("format %d, this build reads %d", f, fineFormat))
+	}
+}
+
+// percentileFinePart makes the model's part of the steps: the format, then those of the scores of percentilePart in the
+// order of that.
+func percentileFinePart(members []member) []byte {
+	b := wire.AppendUvarint(nil, fineFormat)
+	for i := range members {
+		b = appendSteps(b, members[i].scores, members[i].steps)
+	}
+	return b
+}
+
+// readPercentileParts reads the scores and the steps of a model, by partition and class; nil of none.
+func readPercentileParts(m *Model, classes int) (
+	part map[int32]map[int32][]bucket, fine map[int32]map[int32][]uint8, err error,
+) {
+	part, err = readPercentilePart(m.Parts[PartPercentile], classes)
+	if err != nil || part == nil {
+		return nil, nil, err
+	}
+	fine = map[int32]map[int32][]uint8{}
+	b := m.Parts[PartPercentileFine]
+	if b == nil {
+		for p, lists := range part {
+			fine[p] = evenSteps(lists)
+		}
+		return part, fine, nil
+	}
+	r := wire.NewReader(b)
+	readFineFormat(r)
+	for _, p := range sortedKeys(part) {
+		fine[p] = readSteps(r, part[p])
+	}
+	if err := r.Done(); err != nil {
+		return nil, nil, fmt.Errorf("decoding the steps of the scores of a model: %w", err)
+	}
+	return part, fine, nil
+}
+
+// appendFine appends the section of the steps: the format, those of the own scores, oldest first, and those of the
+// others.
+func (q *percentile) appendFine(b []byte) []byte {
+	b = wire.AppendUvarint(b, fineFormat)
+	for _, x := range q.newest(len(q.ring)) {
+		b = append(b, x.fine)
+	}
+	return appendSteps(b, q.others, q.steps)
+}
+
+// loadFine reads the section of the steps of a state whose scores were loaded; a state of a former build has none.
+func (q *percentile) loadFine(read reader) error {
+	err := read(sectionFine, func(b []byte) error {
+		if len(b) == 0 {
+			return nil
+		}
+		r := wire.NewReader(b)
+		readFineFormat(r)
+		own := q.newest(len(q.ring))
+		if r.Rest() < len(own) {
+			return fmt.Errorf("%d bytes of the steps of %d scores", r.Rest(), len(own))
+		}
+		for i, fine := range r.Take(len(own)) {
+			own[i].fine = fine
+		}
+		steps := readSteps(r, q.others)
+		if err := r.Done(); err != nil {
+			return err
+		}
+		q.set(own, q.limit, q.others, steps)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("decoding %s: %w", sectionFine, err)
+	}
+	return nil
+}
