@@ -126,7 +126,7 @@ func (s *scoring) run(ctx context.Context, a *cli.App, data []string) error {
 		return assemble.Foreign(s.model, err)
 	}
 	columns := stage.Codec
-	columns.Label = ""
+	columns.Label, columns.Goals = "", nil // nothing is learnt
 	if one {
 		scores, err := records.Nth(ctx, a, data, columns, s.record, p)
 		if err != nil {
