@@ -115,6 +115,9 @@ func (s *scoring) run(ctx context.Context, a *cli.App, data []string) error {
 	if s.explain || one {
 		stage.Spec.Options.Why = -1
 	}
+	if one {
+		stage.Spec.Options.GoalReasons = true
+	}
 	// Nothing waits for a label here.
 	stage.Spec.Options.WaitBytes = 0
 	m, err := assemble.ReadModel(s.model, stage.Spec.Schema)
@@ -126,7 +129,7 @@ func (s *scoring) run(ctx context.Context, a *cli.App, data []string) error {
 		return assemble.Foreign(s.model, err)
 	}
 	columns := stage.Codec
-	columns.Label = ""
+	columns.Label, columns.Goals = "", nil // nothing is learnt
 	if one {
 		scores, err := records.Nth(ctx, a, data, columns, s.record, p)
 		if err != nil {
@@ -138,7 +141,10 @@ func (s *scoring) run(ctx context.Context, a *cli.App, data []string) error {
 		if err := show.Unusual(a.Out, stage.Spec.Schema, p, scores); err != nil {
 			return err
 		}
-		return show.Sides(a.Out, stage.Spec.Schema, p.Levels(), scores)
+		if err := show.Sides(a.Out, stage.Spec.Schema, p.Levels(), scores); err != nil {
+			return err
+		}
+		return show.Goals(a.Out, stage.Spec.Schema, p.Levels(), scores, stage.GoalNames())
 	}
 	start := time.Now()
 	o := records.Scoring{In: file.Options{Codec: columns, Rows: s.batch}, Out: stage.Codec, Path: s.out}

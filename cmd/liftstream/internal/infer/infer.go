@@ -13,6 +13,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -105,6 +106,13 @@ func (s *Service) tells(column string, identified bool) bool {
 		return identified && !s.o.ByRecord
 	}
 	return true
+}
+
+// isReasons reports whether a column of the scores has reasons, which an answer has where it is asked for them.
+func (s *Service) isReasons(column string) bool {
+	return column == codec.ScoreWhy.String() || slices.ContainsFunc(s.codec.Goals, func(g codec.Goal) bool {
+		return s.codec.GoalReasons && column == codec.GoalWhyColumn(g.Column)
+	})
 }
 
 // Register adds the paths of the service to a mux. A browser's page of another site cannot send requests.

@@ -49,7 +49,13 @@ type world struct {
 // newWorld has partition 0 of two trained, and partition 1 empty.
 func newWorld(t testing.TB, extra string, change func(o *Options)) *world {
 	t.Helper()
-	c, _, err := config.Parse("test.yaml", []byte(testConfig+extra), func(string) (string, bool) { return "", false })
+	return newWorldOf(t, testConfig+extra, change)
+}
+
+// newWorldOf is newWorld of another configuration.
+func newWorldOf(t testing.TB, text string, change func(o *Options)) *world {
+	t.Helper()
+	c, _, err := config.Parse("test.yaml", []byte(text), func(string) (string, bool) { return "", false })
 	if err != nil {
 		t.Fatal(err)
 	}

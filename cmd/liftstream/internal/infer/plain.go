@@ -58,7 +58,7 @@ func (s *Service) plain(r *http.Request, body []byte) ([]byte, error) {
 func (s *Service) object(t *codec.Table, columns []codec.ColumnInfo, row int, reasons bool) []byte {
 	b := []byte{'{'}
 	for k, c := range columns {
-		if !s.tells(c.Name, t.Column(codec.ScoreID.String()) >= 0) || c.Name == codec.ScoreWhy.String() && !reasons {
+		if !s.tells(c.Name, t.Column(codec.ScoreID.String()) >= 0) || s.isReasons(c.Name) && !reasons {
 			continue
 		}
 		if len(b) > 1 {

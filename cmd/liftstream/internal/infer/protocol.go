@@ -115,7 +115,7 @@ func (s *Service) wanted(q *inferRequest, reasons bool) (names []string, err err
 		return names, nil
 	}
 	for _, c := range s.columns {
-		if c.Name != codec.ScoreWhy.String() || reasons {
+		if !s.isReasons(c.Name) || reasons {
 			names = append(names, c.Name)
 		}
 	}

@@ -37,12 +37,34 @@ func Sides(w io.Writer, schema *model.Schema, levels *model.Levels, scores *mode
 		fmt.Fprintf(w, "\nthe propensity of %s lies between %s and %s in %s %% of such records\n", class,
 			text.Decimals(x.Low, 3), text.Decimals(x.High, 3), text.Number(100*scores.IntervalLevel))
 	}
+	return sides(w, schema, levels, scores.WhyOf(0), class)
+}
+
+// Goals prints the propensity of each goal of the first record, and a sentence for each of its reasons, as Sides does.
+func Goals(w io.Writer, schema *model.Schema, levels *model.Levels, scores *model.Scores, names []string) error {
+	for k, name := range names {
+		if k >= len(scores.Goals) || k >= len(scores.GoalLift) {
+			break
+		}
+		told := "no model knows the goal: a base rate"
+		if lift := scores.GoalLift[k]; !math.IsNaN(lift) {
+			told = text.Decimals(lift, 2) + " times its base rate"
+		}
+		fmt.Fprintf(w, "\ngoal %s: %s, %s\n", name, text.Decimals(scores.Goals[k], 3), told)
+		if err := sides(w, schema, levels, scores.GoalWhyOf(0, k), name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sides prints the reasons for and against a class.
+func sides(w io.Writer, schema *model.Schema, levels *model.Levels, why []model.Reason, class string) error {
 	for _, side := range []struct {
 		sign float64
 		what string
 	}{{1, "for"}, {-1, "against"}} {
 		headed := false
-		why := scores.WhyOf(0)
 		for i := range why {
 			r := &why[i]
 			if !r.Matters() || !(r.Effect*side.sign > 0) {
