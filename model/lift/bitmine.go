@@ -36,7 +36,7 @@ type bitMiner struct {
 	wanted   []int
 	weight   float64
 
-	pairs  []int32   // by test and test: covered records
+	pairs  []int32   // by test and test: covered records, or a bound above them
 	pairsY [][]int32 // by wanted class, as pairs: its members among them
 	dead   []bool    // tests that no profile of enough support holds
 
@@ -204,17 +204,29 @@ func (b *bitMiner) run() error {
 // singles offers all single tests, and marks the tests of fewer than least records.
 func (b *bitMiner) singles(least float64) {
 	b.dead = make([]bool, len(b.bit))
+	b.pairs = make([]int32, len(b.bit)*len(b.bit))
 	for p := range b.item {
 		c := b.of([]int32{int32(p)})
 		for t := b.base[p]; t < b.base[p+1]; t++ {
 			nx := ones(b.bit[t])
 			b.dead[t] = float64(nx) < least
+			b.pairs[t*len(b.bit)+t] = int32(nx)
 			for i, y := range b.wanted {
 				b.member[i] = int32(ones(b.bit[t][b.from[y]:b.from[y+1]]))
 			}
 			b.keepProfile(c, []int32{int32(p)}, []int32{int32(t - b.base[p])}, int32(nx))
 		}
 	}
+}
+
+// others counts the records in both of two bitmaps that are of no wanted class.
+func (b *bitMiner) others(s, t []uint64) (n int) {
+	from := 0
+	for _, y := range b.wanted {
+		n += onesOf(s[from:b.from[y]], t[from:b.from[y]])
+		from = b.from[y+1]
+	}
+	return n + onesOf(s[from:], t[from:])
 }
 
 // testPair is two tests s and t of the positions p and q.
@@ -226,7 +238,6 @@ type testPair struct {
 // allPairs counts and offers all pairs of tests, and returns those of enough support to extend.
 func (b *bitMiner) allPairs(least float64) ([]testPair, error) {
 	tests := len(b.bit)
-	b.pairs = make([]int32, tests*tests)
 	b.pairsY = make([][]int32, len(b.wanted))
 	for i := range b.pairsY {
 		b.pairsY[i] = make([]int32, tests*tests)
@@ -246,18 +257,22 @@ func (b *bitMiner) allPairs(least float64) ([]testPair, error) {
 					if b.dead[t] {
 						continue
 					}
-					nx := 0
-					for y, i := 0, 0; y < b.classes; y++ {
-						v := onesOf(b.bit[s][b.from[y]:b.from[y+1]], b.bit[t][b.from[y]:b.from[y+1]])
-						if i < len(b.wanted) && b.wanted[i] == y {
-							b.member[i] = int32(v)
-							b.pairsY[i][s*tests+t], b.pairsY[i][t*tests+s] = int32(v), int32(v)
-							i++
+					for i, y := range b.wanted {
+						v := int32(onesOf(b.bit[s][b.from[y]:b.from[y+1]], b.bit[t][b.from[y]:b.from[y+1]]))
+						b.member[i] = v
+						b.pairsY[i][s*tests+t], b.pairsY[i][t*tests+s] = v, v
+					}
+					// A pair that cannot be wanted, for its members, keeps the records of one of its tests as a bound.
+					nx := int(min(b.pairs[s*tests+s], b.pairs[t*tests+t]))
+					wanted := b.alive(c, float64(nx), b.member, false) || b.depth > 2 && b.alive(c, float64(nx), b.member, true)
+					if wanted {
+						nx = b.others(b.bit[s], b.bit[t])
+						for _, v := range b.member {
+							nx += int(v)
 						}
-						nx += v
 					}
 					b.pairs[s*tests+t], b.pairs[t*tests+s] = int32(nx), int32(nx)
-					if float64(nx) < least {
+					if !wanted || float64(nx) < least {
 						continue
 					}
 					b.keepProfile(c, []int32{int32(p), int32(q)}, []int32{int32(s - b.base[p]), int32(t - b.base[q])}, int32(nx))
@@ -325,13 +340,7 @@ func (b *bitMiner) extend(positions, items []int32, nx float64, members []int32)
 			if !b.alive(c, covered, most, false) && !(deeper && b.alive(c, covered, most, true)) {
 				continue
 			}
-			for y, i := 0, 0; y < b.classes; y++ {
-				if i < len(b.wanted) && b.wanted[i] == y {
-					i++
-					continue
-				}
-				k += onesOf(e[b.from[y]:b.from[y+1]], of[b.from[y]:b.from[y+1]])
-			}
+			k += b.others(e, of)
 			if k == 0 {
 				continue
 			}

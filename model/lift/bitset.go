@@ -3,15 +3,11 @@ package lift
 import "math/bits"
 
 // ones counts the records of a bitmap.
-func ones(a []uint64) (n int) {
-	for _, v := range a {
-		n += bits.OnesCount64(v)
-	}
-	return n
-}
+func ones(a []uint64) int { return onesOf(a, a) }
 
-// onesOf counts the records in both of two bitmaps.
-func onesOf(a, b []uint64) (n int) {
+// onesOfPlain counts the records in both of two bitmaps, b being at least as long as a. onesOf does the same, by AVX2
+// where there is any.
+func onesOfPlain(a, b []uint64) (n int) {
 	b = b[:len(a)]
 	for i, v := range a {
 		n += bits.OnesCount64(v & b[i])

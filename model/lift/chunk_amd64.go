@@ -17,6 +17,9 @@ func countBandAVX2(marks, bins *int16, below, high int16, n int) (from, beyond u
 //go:noescape
 func markWordsAVX2(words *uint32, marks *int16, n int)
 
+//go:noescape
+func onesOfAVX2(a, b *uint64, n int) int
+
 func standardise(z, d, up, r []float64, inverse float64) {
 	if !cpu.X86.HasAVX2 || len(z) == 0 {
 		standardisePlain(z, d, up, r, inverse)
@@ -59,4 +62,13 @@ func markWords(words []uint32, marks []int16) {
 	}
 	marks = marks[:len(words)*latticePad]
 	markWordsAVX2(&words[0], &marks[0], len(marks))
+}
+
+func onesOf(a, b []uint64) int {
+	b = b[:len(a)]
+	blocks := len(a) &^ 15
+	if !cpu.X86.HasAVX2 || blocks == 0 {
+		return onesOfPlain(a, b)
+	}
+	return onesOfAVX2(&a[0], &b[0], blocks) + onesOfPlain(a[blocks:], b[blocks:])
 }

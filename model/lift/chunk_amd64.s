@@ -1,6 +1,6 @@
 #include "textflag.h"
 
-// The lengths n are multiples of 32 and above 0; see chunk.go for what each function computes.
+// The lengths n of chunks are multiples of 32 and above 0; see chunk.go for what each function computes.
 
 // func standardiseAVX2(z, d, up, r *float64, inverse float64, n int)
 TEXT ·standardiseAVX2(SB), NOSPLIT, $0-48
@@ -152,5 +152,65 @@ words:
 	ADDQ      $32, AX
 	CMPQ      AX, BX
 	JLT       words
+	VZEROUPPER
+	RET
+
+// The bits of 0 to 15, twice, and the mask of the lower halves of bytes.
+DATA bitsof<>+0(SB)/8, $0x0302020102010100
+DATA bitsof<>+8(SB)/8, $0x0403030203020201
+DATA bitsof<>+16(SB)/8, $0x0302020102010100
+DATA bitsof<>+24(SB)/8, $0x0403030203020201
+GLOBL bitsof<>(SB), RODATA|NOPTR, $32
+
+// COUNT leaves the bits of each byte of the register in it; T is free.
+#define COUNT(R, T) \
+	VPSRLW  $4, R, T;  \
+	VPAND   Y0, R, R;  \
+	VPAND   Y0, T, T;  \
+	VPSHUFB R, Y1, R;  \
+	VPSHUFB T, Y1, T;  \
+	VPADDB  T, R, R
+
+// func onesOfAVX2(a, b *uint64, n int) int
+// n is a multiple of 16 and above 0.
+TEXT ·onesOfAVX2(SB), NOSPLIT, $0-32
+	MOVQ         a+0(FP), SI
+	MOVQ         b+8(FP), DI
+	MOVQ         n+16(FP), BX
+	MOVL         $0x0F0F0F0F, AX
+	VMOVD        AX, X0
+	VPBROADCASTD X0, Y0
+	VMOVDQU      bitsof<>(SB), Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+
+ones:
+	VMOVDQU (SI), Y4
+	VMOVDQU 32(SI), Y5
+	VMOVDQU 64(SI), Y6
+	VMOVDQU 96(SI), Y7
+	VPAND   (DI), Y4, Y4
+	VPAND   32(DI), Y5, Y5
+	VPAND   64(DI), Y6, Y6
+	VPAND   96(DI), Y7, Y7
+	COUNT(Y4, Y8)
+	COUNT(Y5, Y9)
+	COUNT(Y6, Y10)
+	COUNT(Y7, Y11)
+	VPADDB  Y5, Y4, Y4
+	VPADDB  Y7, Y6, Y6
+	VPADDB  Y6, Y4, Y4
+	VPSADBW Y3, Y4, Y4
+	VPADDQ  Y4, Y2, Y2
+	ADDQ    $128, SI
+	ADDQ    $128, DI
+	SUBQ    $16, BX
+	JNE     ones
+
+	VEXTRACTI128 $1, Y2, X4
+	VPADDQ       X4, X2, X2
+	VPSRLDQ      $8, X2, X4
+	VPADDQ       X4, X2, X2
+	VMOVQ        X2, ret+24(FP)
 	VZEROUPPER
 	RET

@@ -104,3 +104,27 @@ func TestPlainChunks(t *testing.T) {
 		t.Errorf("residuals %v", d)
 	}
 }
+
+// TestOnesOfIsThePlainOne: the records in both of two bitmaps, of every length around the blocks.
+func TestOnesOfIsThePlainOne(t *testing.T) {
+	h := uint64(3)
+	for n := range 70 {
+		a, b := make([]uint64, n), make([]uint64, n+1)
+		for i := range a {
+			h = mix(h)
+			a[i] = h
+			h = mix(h)
+			b[i] = h
+			if i%5 == 0 {
+				a[i], b[i] = math.MaxUint64, math.MaxUint64
+			}
+		}
+		want := 0
+		for i := range 64 * n {
+			want += int(a[i/64] & b[i/64] >> (i % 64) & 1)
+		}
+		if got, plain := onesOf(a, b), onesOfPlain(a, b); got != want || plain != want {
+			t.Errorf("%d words: %d, plainly %d, want %d", n, got, plain, want)
+		}
+	}
+}

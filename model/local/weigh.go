@@ -188,6 +188,20 @@ func (z *weighing) term(j int, q, v int32) int64 {
 	return min(d*d, z.s.plain.cap[j])
 }
 
+// widest is at least the distance of any two records in one feature.
+func (z *weighing) widest(j int) int64 {
+	low, high := int64(math.MaxInt32), int64(math.MinInt32)
+	for _, v := range z.places[j] {
+		if v != absent {
+			low, high = min(low, int64(v)), max(high, int64(v))
+		}
+	}
+	if low > high {
+		return z.s.plain.expected[j]
+	}
+	return max(min((high-low)*(high-low), z.s.plain.cap[j]), z.s.plain.expected[j])
+}
+
 // move adds to the weight of a feature in all sums.
 func (z *weighing) move(j int, by int64) {
 	for k, i := range z.queries {
@@ -199,20 +213,23 @@ func (z *weighing) move(j int, by int64) {
 	}
 }
 
-// try fills losses with the log-loss of each query with that much added to the weight of feature j.
+// try fills losses with the log-loss of each query with that much added to the weight of feature j. Records that the
+// feature cannot bring among the neighbours are left out by their present sums alone.
 func (z *weighing) try(j int, by int64) {
+	least := min(by, 0) * z.widest(j) // of the change of a sum
 	for k, i := range z.queries {
-		n, worst := 0, beyond
+		n, bound := 0, beyond
 		first, end := z.known(i)
 		at, q := z.places[j][first:end], z.places[j][i]
-		for o := z.window - 1; o >= 0; o-- {
-			d := z.sum[k][o]
-			if by > 0 && d >= worst {
+		sum := z.sum[k][:len(at)]
+		for o := len(sum) - 1; o >= 0; o-- {
+			d := sum[o]
+			if d >= bound {
 				continue
 			}
-			if d += by * z.term(j, q, at[o]); d < worst {
+			if d += by * z.term(j, q, at[o]); n < len(z.near) || d < z.near[n-1].distance {
 				if n = place(z.near, n, d, int32(o)); n == len(z.near) {
-					worst = z.near[n-1].distance
+					bound = z.near[n-1].distance - least
 				}
 			}
 		}

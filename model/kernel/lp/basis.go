@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"liftstream/model"
+	"liftstream/model/vector"
 )
 
 // start makes the basis: as many of the candidate rows, in their order, as are independent, and anchors at z for the
@@ -16,9 +17,9 @@ func (m *master) start(z []float64, candidates []int32, eps float64) {
 	m.pos = make([]int32, rows)
 	m.up = make([]bool, rows)
 	m.r, m.g = make([]float64, rows), make([]float64, rows)
-	m.inv = make([]float64, m.n*m.n)
-	m.norm, m.y, m.ct = make([]float64, m.n), make([]float64, m.n), make([]float64, m.n)
-	m.w, m.d = make([]float64, m.n), make([]float64, m.n)
+	m.inv = make([]float64, m.n*m.wide)
+	m.norm, m.y, m.w = make([]float64, m.n), make([]float64, m.n), make([]float64, m.n)
+	m.ct, m.d, m.x = make([]float64, m.wide), make([]float64, m.wide), make([]float64, m.width)
 	m.z = append([]float64(nil), z...)
 	copy(m.exact, z)
 	m.factor(candidates)
@@ -59,7 +60,7 @@ func (m *master) factor(basis []int32) {
 	}
 	m.basis = m.basis[:0]
 	for k := range n {
-		m.inv[k*n+k] = 1
+		m.inv[k*m.wide+k] = 1
 		m.basis = append(m.basis, int32(k))
 		m.pos[k] = int32(k)
 	}
@@ -87,35 +88,31 @@ func (m *master) factor(basis []int32) {
 		}
 	}
 	for k := range n {
-		v := m.inv[k*n : k*n+n]
-		m.norm[k] = floats.Dot(v, v)
+		v := m.inv[k*m.wide : k*m.wide+n]
+		m.norm[k] = vector.Dot(v, v)
 	}
 	m.since = 0
 }
 
 // weigh writes a_j.inv[k] for every k into w.
 func (m *master) weigh(j int) {
-	n := m.n
 	if j >= m.first {
-		row := m.row(j)
-		for k := range n {
-			m.w[k] = floats.Dot(row, m.inv[k*n:k*n+m.nd])
-		}
+		o := (j - m.first) * m.width
+		vector.Product(m.w, m.inv, m.wide, m.dense[o:o+m.width])
 		return
 	}
-	for k := range n {
-		m.w[k] = m.dot(j, m.inv[k*n:k*n+n])
+	for k := range m.w {
+		m.w[k] = m.dot(j, m.inv[k*m.wide:])
 	}
 }
 
 // replace puts row j into position at of the basis, w being its weights. It updates inv, basis and pos only.
 func (m *master) replace(at, j int) {
-	n := m.n
-	col := m.inv[at*n : at*n+n]
+	col := m.inv[at*m.wide : (at+1)*m.wide]
 	floats.Scale(1/m.w[at], col)
 	for k, v := range m.w {
 		if k != at && v != 0 {
-			floats.AddScaled(m.inv[k*n:k*n+n], -v, col)
+			vector.AddScaled(m.inv[k*m.wide:(k+1)*m.wide], -v, col)
 		}
 	}
 	m.pos[m.basis[at]] = -1
@@ -125,10 +122,9 @@ func (m *master) replace(at, j int) {
 
 // resync computes z, residuals, states, ct and y from the basis. A residual within rounding keeps its row's state.
 func (m *master) resync() {
-	n := m.n
 	clear(m.z)
 	for k, j := range m.basis {
-		floats.AddScaled(m.z, m.b[j], m.inv[k*n:k*n+n])
+		vector.AddScaled(m.z, m.b[j], m.inv[k*m.wide:])
 	}
 	m.product(m.z, m.r)
 	copy(m.ct, m.c)
@@ -158,7 +154,7 @@ func (m *master) duals() {
 	copy(rest, m.ct)
 	for range 2 {
 		for k := range n {
-			m.y[k] += floats.Dot(m.inv[k*n:k*n+n], rest)
+			m.y[k] += vector.Dot(m.inv[k*m.wide:k*m.wide+n], rest)
 		}
 		copy(rest, m.ct)
 		for k, j := range m.basis {

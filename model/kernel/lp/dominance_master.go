@@ -75,7 +75,7 @@ func (s *cutter) master() *master {
 			m.c[k] -= floats.Dot(fixed, col)
 		}
 		for x, t := range rows {
-			m.dense[x*m.nd+k] = col[t]
+			m.dense[x*m.width+k] = col[t]
 		}
 	}
 	for i, row := range s.rows {

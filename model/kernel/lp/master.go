@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"liftstream/model"
+	"liftstream/model/vector"
 )
 
 // itemKind is the kind of a row of a master; an item names the row in terms that outlive the master.
@@ -40,13 +41,15 @@ type item struct {
 // columns are the rows here.
 type master struct {
 	n, nd int
-	c     []float64
-	items []item
+	// The dense rows are width numbers, the rows of inv wide, the least multiples of four; the numbers behind are 0.
+	width, wide int
+	c           []float64
+	items       []item
 	// Rows are ordered: n anchors, bounds, groups (first from 'groups'), dense rows (first from 'first').
 	groups, first int
 	col, group    []int32   // variables of the sparse rows
 	sign          []float64 // of alpha in a grouped row
-	dense         []float64 // nd coefficients a dense row
+	dense         []float64 // width coefficients a dense row
 	b, exact      []float64 // right-hand side, disturbed and true
 	u             []float64
 	eps           float64 // size of the disturbance
@@ -54,13 +57,14 @@ type master struct {
 	pos   []int32 // position in the basis, or -1
 	up    []bool  // not basic and violated
 	basis []int32
-	inv   []float64 // n x n, row k is column k of the inverse of the basic rows
+	inv   []float64 // n x wide, row k is column k of the inverse of the basic rows
 	norm  []float64 // squared length of the rows of inv
 	z, y  []float64
 	r, g  []float64 // b - a.z; a.d
-	ct    []float64 // c - sum of u a over the violated rows
+	ct    []float64 // c - sum of u a over the violated rows; as wide
 
-	w, d       []float64
+	w          []float64
+	d, x       []float64 // a direction, as wide, and that of the dense rows, of the width
 	kinks      []kink
 	passed     []kink
 	iterations int
@@ -70,7 +74,7 @@ type master struct {
 
 func newMaster(nd, groups int, work *model.Work) *master {
 	n := nd + groups
-	m := &master{n: n, nd: nd, work: work, c: make([]float64, n)}
+	m := &master{n: n, nd: nd, width: vector.Pad(nd), wide: vector.Pad(n), work: work, c: make([]float64, n)}
 	for k := range n {
 		m.add(item{anchored, 1, int32(k)}, int32(k), 0, 0, 0)
 	}
@@ -97,15 +101,15 @@ func (m *master) addDense(it item, b, u float64) []float64 {
 	m.exact = append(m.exact, b)
 	m.u = append(m.u, u)
 	at := len(m.dense)
-	if cap(m.dense) < at+m.nd {
-		m.dense = append(make([]float64, 0, 2*(at+m.nd)), m.dense...)
+	if cap(m.dense) < at+m.width {
+		m.dense = append(make([]float64, 0, 2*(at+m.width)), m.dense...)
 	}
-	m.dense = m.dense[:at+m.nd]
-	return m.dense[at:]
+	m.dense = m.dense[:at+m.width]
+	return m.dense[at : at+m.nd]
 }
 
 func (m *master) row(j int) []float64 {
-	o := (j - m.first) * m.nd
+	o := (j - m.first) * m.width
 	return m.dense[o : o+m.nd]
 }
 
@@ -113,7 +117,7 @@ func (m *master) row(j int) []float64 {
 func (m *master) dot(j int, d []float64) float64 {
 	switch {
 	case j >= m.first:
-		return floats.Dot(m.row(j), d[:m.nd])
+		return vector.Dot(m.row(j), d)
 	case j >= m.groups:
 		return d[m.group[j]] - m.sign[j]*d[m.col[j]]
 	}
@@ -124,7 +128,7 @@ func (m *master) dot(j int, d []float64) float64 {
 func (m *master) axpy(t float64, j int, d []float64) {
 	switch {
 	case j >= m.first:
-		floats.AddScaled(d[:m.nd], t, m.row(j))
+		vector.AddScaled(d[:m.nd], t, m.row(j))
 	case j >= m.groups:
 		d[m.group[j]] += t
 		d[m.col[j]] -= t * m.sign[j]
@@ -141,10 +145,8 @@ func (m *master) product(d, out []float64) {
 	for j := m.groups; j < m.first; j++ {
 		out[j] = d[m.group[j]] - m.sign[j]*d[m.col[j]]
 	}
-	x := d[:m.nd]
-	for j := m.first; j < len(m.items); j++ {
-		out[j] = floats.Dot(m.row(j), x)
-	}
+	copy(m.x[:m.nd], d)
+	vector.Product(out[m.first:len(m.items)], m.dense, m.width, m.x)
 }
 
 // outcome is the end of a minimise.
@@ -177,7 +179,7 @@ func (m *master) minimise(ctx context.Context, tol float64, limit int) outcome {
 			m.refactor()
 			continue
 		}
-		out := m.inv[k*n : k*n+n]
+		out := m.inv[k*m.wide : (k+1)*m.wide]
 		for i, v := range out {
 			m.d[i] = sign * v
 		}
@@ -236,7 +238,6 @@ func (m *master) leaving(tol float64) (at int, sign, slope float64) {
 
 // pivot moves to kink e and exchanges the rows; the first flips kinks, e aside, have been passed.
 func (m *master) pivot(k int, sign float64, e kink, at, flips int) {
-	n := m.n
 	for i := 0; i < flips; i++ {
 		if i != at {
 			m.flip(int(m.passed[i].j))
@@ -251,28 +252,18 @@ func (m *master) pivot(k int, sign float64, e kink, at, flips int) {
 	if m.up[out] = sign < 0 && m.u[out] > 0; m.up[out] {
 		m.axpy(-m.u[out], out, m.ct)
 	}
-	floats.AddScaled(m.z, e.t, m.d)
-	floats.AddScaled(m.r, -e.t, m.g)
+	vector.AddScaled(m.z, e.t, m.d)
+	vector.AddScaled(m.r, -e.t, m.g)
 	m.r[out], m.r[in] = -e.t*sign, 0
 	m.weigh(in)
 	drift := math.Abs(m.w[k]-sign*m.g[in]) > 1e-7*(1+math.Abs(m.w[k]))
-	col := m.inv[k*n : k*n+n]
+	lo, hi := k*m.wide, (k+1)*m.wide
+	col := m.inv[lo:hi]
 	floats.Scale(1/m.w[k], col)
-	m.norm[k] = floats.Dot(col, col)
-	along := floats.Dot(col, m.ct)
-	for i, w := range m.w {
-		v := m.inv[i*n : i*n+n]
-		switch {
-		case i == k:
-			m.y[i] = along
-		case w != 0:
-			floats.AddScaled(v, -w, col)
-			m.norm[i] = floats.Dot(v, v)
-			m.y[i] = floats.Dot(v, m.ct)
-		default:
-			m.y[i] = floats.Dot(v, m.ct)
-		}
-	}
+	m.norm[k] = vector.Dot(col, col)
+	m.y[k] = vector.Dot(col, m.ct)
+	vector.Update(m.inv[:lo], m.w[:k], col, m.ct, m.norm[:k], m.y[:k])
+	vector.Update(m.inv[hi:], m.w[k+1:], col, m.ct, m.norm[k+1:], m.y[k+1:])
 	m.pos[out] = -1
 	m.basis[k] = int32(in)
 	m.pos[in] = int32(k)

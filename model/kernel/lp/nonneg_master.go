@@ -82,14 +82,14 @@ func (s *sifter) master() *master {
 		m.c[at] = p.Gamma
 		m.add(item{grouped, 1, k}, int32(i), at, 0, 2*p.Gamma)
 	}
-	m.dense = make([]float64, 0, len(s.rows)*nd)
+	m.dense = make([]float64, 0, len(s.rows)*m.width)
 	for _, t := range s.rows {
 		m.addDense(item{hinge, 1, t}, 1, p.weight(int(t)))
 	}
 	for i, k := range s.cols {
 		col := p.Columns[k]
 		for x, t := range s.rows {
-			m.dense[x*nd+i] = col[t]
+			m.dense[x*m.width+i] = col[t]
 		}
 	}
 	return m
