@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow/go/v15/arrow"
+
 	"liftstream/model"
 )
 
@@ -51,6 +53,31 @@ func TestGoalsOfEvents(t *testing.T) {
 		}
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s: %s, want %s", c.lines, got, c.want)
+		}
+	}
+}
+
+// TestAGoalHasNothingOfTheMessageBefore: where a message lacks the column of a goal its records have no outcome of it,
+// whatever those of the message before had, in a batch that serves again.
+func TestAGoalHasNothingOfTheMessageBefore(t *testing.T) {
+	d := mustDecoder(t, goalOptions(InputArrow))
+	who, x := field("who", arrow.BinaryTypes.String), field("x", arrow.PrimitiveTypes.Float64)
+	clicked, left := field("clicked", arrow.BinaryTypes.String), field("left", arrow.PrimitiveTypes.Int64)
+	var b model.Batch
+	for _, c := range []struct {
+		goals     []arrow.Field
+		row, want string
+	}{
+		{[]arrow.Field{clicked, left}, `, "clicked": "yes", "left": 1`, "-11"}, {[]arrow.Field{left}, `, "left": 0`, "--0"},
+		{[]arrow.Field{clicked}, `, "clicked": "no"`, "-0-"}, {nil, "", "---"},
+		{[]arrow.Field{clicked}, `, "clicked": "yes"`, "-1-"},
+	} {
+		rec := record(t, append([]arrow.Field{who, x}, c.goals...), `[{"who": "a", "x": 1`+c.row+`}]`)
+		if _, err := d.Decode(&Message{Value: encodeStream(t, []arrow.Record{rec})}, &b, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := shown(b.Label[0], b.Outcomes, 0); got != c.want {
+			t.Errorf("goals %s: %s, want %s", c.row, got, c.want)
 		}
 	}
 }

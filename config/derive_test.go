@@ -112,6 +112,13 @@ func TestTimelessDerivationsWarn(t *testing.T) {
 		"derive: {x: 'log(hour(time))'}\n"); len(ws) != 0 {
 		t.Errorf("warnings with record.time: %v", ws)
 	}
+	for _, text := range []string{"count(30d)", "since_last()", "age(born, d)", "weekday(time)"} {
+		_, ws = load(t, strings.Replace(minimal, "record:\n", "record:\n  id: who\n", 1)+
+			"derive: {x: '"+strings.Replace(text, "born", "age", 1)+"'}\n")
+		if len(ws) != 1 || !strings.Contains(ws[0].Message, "derive.x needs the time of the record") {
+			t.Errorf("%s: warnings %v", text, ws)
+		}
+	}
 }
 
 // TestDerivationsAreBounded: length, depth and number hold also where derived features are written out.

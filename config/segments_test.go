@@ -39,6 +39,7 @@ func TestConditions(t *testing.T) {
 		"job=Müller-5.x/2":                     "job=Müller-5.x/2",
 		strings.Repeat("age>1&", 63) + "age>1": "(" + strings.Repeat("age>1&", 63) + "age>1)",
 		strings.Repeat("(", 16) + "age>1" + strings.Repeat(")", 16): "age>1",
+		strings.Repeat("(age>1)|", 20) + "age>1":                    "(" + strings.Repeat("age>1|", 20) + "age>1)",
 	} {
 		c := &Config{Record: Record{Missing: []string{"NA", "?"}, Features: []Feature{{Name: "age", Kind: KindContinuous},
 			{Name: "job", Kind: KindNominal}}}, Segments: map[string]string{"s": text}}

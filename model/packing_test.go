@@ -454,7 +454,9 @@ func TestMemoriesGoBeforeRows(t *testing.T) {
 	}
 	restoredOf(t, s, oneNumber)
 	for s.live > 0 { // the level falls for records to come
-		s.pop()
+		if s.pop(); s.live%(8*pendingChunk) == 300 { // in the middle of a part, records without a memory gone
+			restoredOf(t, s, oneNumber)
+		}
 	}
 	if s.evict(); s.held() != 0 || s.scores != 0 {
 		t.Errorf("an empty store holds %d bytes, level %d", s.held(), s.level)

@@ -159,3 +159,39 @@ func TestSchemaKeepsTheTrend(t *testing.T) {
 		t.Error("a trend without a least share is read")
 	}
 }
+
+// TestFineCutsShareTheWeight: each fine cut passes a further 64th of the weight, also behind a value that holds half of
+// it, and none is left out where values are few.
+func TestFineCutsShareTheWeight(t *testing.T) {
+	for _, heavy := range []float64{1, 900, 3000} {
+		var values, weights []float64
+		total := 0.
+		for i := range 1000 {
+			values, weights = append(values, float64(i*7919%1000)), append(weights, 1)
+			if values[i] == 100 {
+				weights[i] = heavy
+			}
+			total += weights[i]
+		}
+		cuts := fineCuts(values, weights)
+		passed := 0.
+		for _, c := range cuts {
+			below := c + 1 // of the values up to c
+			if c >= 100 {
+				below += heavy - 1
+			}
+			if k := math.Floor(below / total * fineCells); k > passed {
+				passed = k
+			} else {
+				t.Errorf("a value of weight %v: the cut at %v passes no further 64th, among %d cuts", heavy, c, len(cuts))
+				break
+			}
+		}
+		if least := int(64 * (1000 - 64) / total); len(cuts) < min(least, 60) || len(cuts) > fineCells {
+			t.Errorf("a value of weight %v: %d cuts, want %d or more", heavy, len(cuts), least)
+		}
+	}
+	if cuts := fineCuts([]float64{3, 1, 2, 1, math.NaN()}, []float64{1, 1e6, 1, 1, 1}); len(cuts) != 2 {
+		t.Errorf("of three values: cuts %v", cuts)
+	}
+}

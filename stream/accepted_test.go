@@ -140,6 +140,45 @@ func TestAPausedPartitionGoesOnWhereEitherTopicIsAccepted(t *testing.T) {
 	}
 }
 
+// TestEachTopicHasItsOwnAcceptance: messages of one topic are counted from its own accepted offset on, and all of them
+// where only the other topic has one.
+func TestEachTopicHasItsOwnAcceptance(t *testing.T) {
+	for _, c := range []struct {
+		accepted       state.Position
+		events, labels int // messages that count after a restart
+	}{{state.Position{}, 4, 3}, {state.Position{Events: 2}, 2, 3}, {state.Position{Labels: 3}, 4, 0},
+		{state.Position{Events: 4, Labels: 1}, 0, 2}} {
+		w := alone(t, 1)
+		w.Produce(40, 10, true)
+		for range 3 {
+			err := w.Client.Produce(t.Context(), []txn.Record{{Topic: w.Topics.Labels, Value: []byte("no table"),
+				Time: time.Now()}}, txn.None)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		x := newOwner(t, w, nil)
+		x.mustTake()
+		if err := x.works(); err != nil {
+			t.Fatal(err)
+		}
+		x.saves()
+		p, err := w.Client.NewProducer(t.Context(), ResumeGroup(w.Name), time.Minute)
+		if err == nil {
+			err = p.Commit(t.Context(), acceptance(w, c.accepted.Events, c.accepted.Labels))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		x = newOwner(t, w, func(o *Options) { o.DeadShare = .5 })
+		x.mustTake()
+		if e, l := &x.windows.events, &x.windows.labels; e.n != c.events || l.n != c.labels || l.lost != c.labels {
+			t.Errorf("accepted %+v: %d events and %d labels count, %d of these bad; want %d and %d", c.accepted, e.n, l.n,
+				l.lost, c.events, c.labels)
+		}
+	}
+}
+
 // TestAnAcceptanceReachesAsFarAsTheStage: up to the state's offset, or the group's where that is further; on demand up
 // to the ends of the topics.
 func TestAnAcceptanceReachesAsFarAsTheStage(t *testing.T) {

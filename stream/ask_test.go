@@ -147,3 +147,19 @@ func TestWhoCannotAnswerSaysSo(t *testing.T) {
 		t.Errorf("a panic is %v", err)
 	}
 }
+
+// TestAnsweringMakesWayForTheStream: a task answers until the records that it answered for are enough, and then goes on
+// with its messages; small questions are answered together.
+func TestAnsweringMakesWayForTheStream(t *testing.T) {
+	for _, c := range []struct{ rows, left int }{{askedRows, 4}, {askedRows / 2, 3}, {1, 0}} {
+		x := &task{questions: make(chan *question, 5)}
+		for range cap(x.questions) {
+			q := &question{batch: &model.Batch{N: c.rows}, done: make(chan struct{})}
+			q.taken.Store(true) // its asker has gone
+			x.questions <- q
+		}
+		if answerAsked(x); len(x.questions) != c.left {
+			t.Errorf("of 5 questions of %d records %d are left, want %d", c.rows, len(x.questions), c.left)
+		}
+	}
+}

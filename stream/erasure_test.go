@@ -46,7 +46,7 @@ func TestAFitThatAnOrderOvertakesIsDropped(t *testing.T) {
 		}
 	}
 	for n := uint64(1); n <= 3; n++ {
-		tr.waiting, tr.ready = &candidate{}, &model.Model{}
+		tr.waiting, tr.ready, tr.last = &candidate{}, &model.Model{}, time.Unix(5, 0)
 		if erasing(tr) || tr.waiting == nil || tr.ready == nil {
 			t.Fatalf("a fit is dropped before order %d", n)
 		}
@@ -63,6 +63,9 @@ func TestAFitThatAnOrderOvertakesIsDropped(t *testing.T) {
 		}
 		if tr.waiting != nil || tr.ready != nil {
 			t.Errorf("a fit before order %d is kept", n)
+		}
+		if !tr.last.IsZero() {
+			t.Errorf("after order %d the next fit is not due, and the serving model knows the records until then", n)
 		}
 	}
 }
@@ -127,6 +130,25 @@ func TestKeysStayUntilTheOrderIsEmptied(t *testing.T) {
 	}
 	if len(restarted().purge.records) > 0 {
 		t.Error("there is something left to do")
+	}
+}
+
+// TestIDsStayAsLongAsASnapshotNeedsThem: where the newest snapshot is damaged, the one before is replayed from. The
+// record of an obeyed order keeps its ids until both have been begun after it.
+func TestIDsStayAsLongAsASnapshotNeedsThem(t *testing.T) {
+	models := state.NewModels(streamtest.NewTopic(t, "models"), "models", sample.Schema)
+	at := func(journal uint64) *state.Manifest { return &state.Manifest{Journal: journal} }
+	for _, c := range []struct {
+		last, before *state.Manifest
+		due          bool
+	}{{nil, nil, false}, {at(9), nil, false}, {at(10), nil, true}, {at(10), at(9), false}, {at(10), at(8), false},
+		{at(11), at(10), true}} {
+		x := &task{s: &Stage{models: models}}
+		x.snap = &state.Snapshotter{Last: c.last, Before: c.before}
+		x.purge.records = []*state.Erased{{Journal: 9, Erasure: model.Erasure{Number: 1, IDs: []model.IDSum{{1}}}}}
+		if x.purge.due(x) != c.due {
+			t.Errorf("snapshots at %+v and %+v, the order obeyed at 9: due %t, want %t", c.last, c.before, !c.due, c.due)
+		}
 	}
 }
 

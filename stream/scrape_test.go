@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	dto "github.com/prometheus/client_model/go"
 
+	"liftstream/stream/state"
 	"liftstream/stream/streamtest"
 	"liftstream/stream/txn"
 )
@@ -207,4 +208,25 @@ func TestAnOpenTransactionIsAMetric(t *testing.T) {
 		})
 		r.end(t)
 	})
+}
+
+// TestTheSizeOfAStateIsThatOfItsNewestSnapshot, however often it was told, and of no snapshot none.
+func TestTheSizeOfAStateIsThatOfItsNewestSnapshot(t *testing.T) {
+	x := idleTask(t, nil)
+	of := func(packed ...int) *state.Manifest {
+		m := &state.Manifest{}
+		for _, n := range packed {
+			m.Sections = append(m.Sections, state.Stored{Blob: state.Blob{Packed: n}})
+		}
+		return m
+	}
+	for i, c := range []struct {
+		last *state.Manifest
+		want int64
+	}{{nil, 0}, {of(30, 12), 42}, {of(30, 12), 42}, {of(5), 5}, {of(), 0}} {
+		x.snap.Last = c.last
+		if x.board.ageing(x); x.board.ages.state != c.want {
+			t.Errorf("report %d: %d bytes, want %d", i, x.board.ages.state, c.want)
+		}
+	}
 }

@@ -68,3 +68,14 @@ func TestWhatIsReadAgainIsCountedOnce(t *testing.T) {
 		t.Errorf("counted %v", want)
 	}
 }
+
+// TestATransactionCountsAllOfItsMessages: each figure of a transaction is the sum over its messages.
+func TestATransactionCountsAllOfItsMessages(t *testing.T) {
+	var sum tally
+	for _, one := range []tally{{7, [3]int{4, 2, 1}, 9, 5}, {3, [3]int{0, 1, 2}, 6, 0}, {10, [3]int{3, 3, 4}, 20, 2}} {
+		sum.join(&one)
+	}
+	if want := (tally{20, [3]int{7, 6, 7}, 35, 7}); sum != want {
+		t.Errorf("%+v, want %+v", sum, want)
+	}
+}

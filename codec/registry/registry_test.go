@@ -220,3 +220,22 @@ func TestRegisterWaits(t *testing.T) {
 		cancel()
 	}
 }
+
+// TestTheCacheOfSchemasIsBounded: once it is full it begins anew, and holds schemas as before.
+func TestTheCacheOfSchemasIsBounded(t *testing.T) {
+	var sick, calls atomic.Int64
+	s := fake(t, &sick, &calls)
+	r, err := New(Options{URL: s.URL, Username: "u", Password: "p", Pause: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.known[7], r.bytes = "another one", maxKnown
+	for range 2 {
+		if text, err := r.Avro(1, nil); err != nil || text != schema {
+			t.Fatalf("%q, %v", text, err)
+		}
+	}
+	if calls.Load() != 1 || len(r.known) != 1 || r.bytes != len(schema) {
+		t.Errorf("%d calls, %d schemas of %d bytes; the one is of %d", calls.Load(), len(r.known), r.bytes, len(schema))
+	}
+}

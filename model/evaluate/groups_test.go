@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"liftstream/model"
+	"liftstream/model/drift"
 	"liftstream/model/groups"
 	"liftstream/model/report"
 )
@@ -343,5 +344,31 @@ func TestGroupsOfCodes(t *testing.T) {
 	if last := len(counts) - 1; s.names[last] != "-999 (special)" || counts[last] != 250 || len(counts) != groupCells+1 ||
 		counts[0] != 750/groupCells {
 		t.Errorf("%v: %v", s.names, counts)
+	}
+}
+
+// TestManySegmentsAskForMoreEvidence: each is looked at with its part of the rate of false alarms. The change of one is
+// found when ADWIN finds it at that rate, which is later beside many others.
+func TestManySegmentsAskForMoreEvidence(t *testing.T) {
+	in := func(i int) bool { return draw(3, uint64(i), 3) < .2+.08*float64(b01(i >= 1500)) }
+	last := int64(0)
+	for _, n := range []int{1, 50} {
+		m := &groupMeter{o: GroupOptions{Segments: make([]groups.Segment, n), Least: 20}, segments: make([][]bool, n)}
+		o := drift.DefaultADWIN()
+		o.Delta /= float64(2 * n)
+		want, slow := int64(0), drift.NewADWIN(o)
+		for i := range 6000 {
+			m.records = append(m.records, groupRecord{index: int64(i), p: .3, weight: 1})
+			for k := range m.segments {
+				m.segments[k] = append(m.segments[k], k == 0 && in(i))
+			}
+			if slow.Add(float64(b01(in(i)))) && want == 0 {
+				want = int64(i + 1)
+			}
+		}
+		if got := m.changes(); len(got) == 0 || got[0].At != want || want <= last {
+			t.Errorf("of %d segments: changes %+v, the first should be at %d, and behind %d", n, got, want, last)
+		}
+		last = want
 	}
 }

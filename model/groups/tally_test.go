@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"liftstream/model"
+	"liftstream/model/drift"
 )
 
 func draw(words ...uint64) float64 { return float64(model.Hash(4, words...)>>11) / (1 << 53) }
@@ -208,5 +209,31 @@ func TestTallyOfCodes(t *testing.T) {
 		if share := float64(g.Records) / (7. / 8 * n); math.Abs(share-1./cells) > .1 {
 			t.Errorf("a cell of %.2f of the numbers: %+v", share, g)
 		}
+	}
+}
+
+// TestManySegmentsAskForMoreEvidence: of many segments some would seem to change by chance. Each is watched with its
+// part of the rate of false alarms, so that a change is found when ADWIN finds it at that rate, which is later.
+func TestManySegmentsAskForMoreEvidence(t *testing.T) {
+	s := &model.Schema{Features: []model.Feature{{Name: "plan", Kind: model.Nominal, Use: model.UseReport}},
+		Classes: []string{"no", "yes"}, Positive: 1}
+	in := func(i int) bool { return draw(3, uint64(i), 3) < .2+.08*float64(b01(i >= 1500)) }
+	last := int64(0)
+	for _, n := range []int{1, 50} {
+		x := NewTally(s, make([]Segment, n), 1)
+		o := drift.DefaultADWIN()
+		o.Delta /= float64(2 * n)
+		want, slow := int64(0), drift.NewADWIN(o)
+		for i := range 6000 {
+			x.all.add(one{p: .3})
+			x.watch(x.segments[0], one{p: .3}, in(i))
+			if slow.Add(float64(b01(in(i)))) && want == 0 {
+				want = int64(i + 1)
+			}
+		}
+		if len(x.changes) == 0 || x.changes[0].Record != want || want <= last {
+			t.Errorf("of %d segments: changes %+v, the first should be at %d, and behind %d", n, x.changes, want, last)
+		}
+		last = want
 	}
 }

@@ -49,6 +49,63 @@ func TestFadingCountsAreTakenBack(t *testing.T) {
 			t.Fatalf("count %d is %v, was %v", i, v, was.slot[i]*by)
 		}
 	}
+	near := func(what string, got, want float64) {
+		if !(math.Abs(got-want) <= 1e-12*math.Exp2(80/o.HalfLife)*want) || want == 0 {
+			t.Errorf("the %s is %v, was %v", what, got, want)
+		}
+	}
+	near("weight", c.counts.total, was.total*by)
+	near("sum of the squared weights", c.counts.square, was.square*by*by) // else fewer records would be surer
+}
+
+// TestSharesOfAModelAreAsOldAsTheyAre: records of which the Model does not know, and that are not to come, have made
+// its counts older. The inputs are those of counts and records that lie as far apart.
+func TestSharesOfAModelAreAsOldAsTheyAre(t *testing.T) {
+	o := some
+	o.HalfLife = 25
+	c, p, ex := live(t, o)
+	for i := range ex[:300] {
+		c.Learn(&ex[i])
+	}
+	p.shares = []share{{partition: 3, counts: c.counts.clone()}}
+	part := p.appendBinary(nil)
+	inputs := func(ahead, later float64) (out []float64) {
+		x := &Component{schema: c.schema}
+		err := x.Rebase(&model.Rebase{Part: part, Self: 3, Ahead: ahead, Since: func(yield func(ex *model.Example) bool) {
+			for i := range ex[300:400] {
+				one := ex[300+i]
+				if one.Clock += later; !yield(&one) {
+					return
+				}
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range ex[400:500] {
+			dst := make([]float64, len(c.schema.Classes))
+			x.Inputs(ex[400+i].Row, dst)
+			out = append(out, dst...)
+		}
+		return out
+	}
+	const age = 8 * 25
+	same, ahead, later := inputs(0, 0), inputs(age, age), inputs(0, age)
+	if largest(same, ahead) > 1e-9 {
+		t.Errorf("counts that are ahead by %d records, and records later by as many: inputs %v apart", age,
+			largest(same, ahead))
+	}
+	if largest(same, later) < 1e-3 {
+		t.Fatal("inputs do not depend on the age of the counts: the test says nothing")
+	}
+}
+
+// largest is the largest difference of two lists.
+func largest(a, b []float64) (most float64) {
+	for i := range a {
+		most = max(most, math.Abs(a[i]-b[i]))
+	}
+	return most
 }
 
 // TestALeafLearns: where one leaf of a tree gets more of a class than at the fit, its input rises, and that of the

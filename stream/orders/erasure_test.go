@@ -47,3 +47,22 @@ func TestKeysOutlastTheRecord(t *testing.T) {
 		}
 	}
 }
+
+// TestAStateThatBeginsAnewHasObeyedNothing: a record from before belongs to a state that is gone, though compaction has
+// left it in the topic. The answer must not say that the new state forgot the ids.
+func TestAStateThatBeginsAnewHasObeyedNothing(t *testing.T) {
+	f := &Forgetting{answers: []*answers{{obeyed: map[uint64]*state.Erased{}}}}
+	old := &state.Erased{Journal: 9, Erasure: model.Erasure{Number: 5}, Emptied: true}
+	f.answers[0].take(record(old))
+	if a := f.Answers(5)[0]; !a.Obeyed || !a.Clean {
+		t.Fatalf("%+v", a)
+	}
+	f.answers[0].take(&txn.Record{Key: []byte(state.BeginKey)})
+	if a := f.Answers(5)[0]; a.Obeyed || a.Clean {
+		t.Errorf("the former state answers for the new one: %+v", a)
+	}
+	f.answers[0].take(record(&state.Erased{Journal: 2, Erasure: model.Erasure{Number: 6}, Emptied: true}))
+	if a := f.Answers(5)[0]; !a.Obeyed || !a.Clean {
+		t.Errorf("an order after it is obeyed by a state of records without the ids: %+v", a)
+	}
+}

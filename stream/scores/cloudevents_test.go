@@ -39,6 +39,9 @@ func TestCloudEvents(t *testing.T) {
 	if id := lastOf(part.Headers, "ce_id"); id != "t/3/12/2" {
 		t.Errorf("the second part has the id %s", id)
 	}
+	if id := lastOf(scores.AsCloudEvent(event, "shop", "x", 1).Headers, "ce_id"); id != "t/3/12/1" {
+		t.Errorf("the first of several parts has the id %s", id)
+	}
 	event.Time = time.Time{}
 	if at := lastOf(scores.AsCloudEvent(event, "shop", "x", 0).Headers, "ce_time"); at != "" {
 		t.Errorf("an event without a time has %s", at)

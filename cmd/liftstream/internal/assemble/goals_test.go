@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -232,6 +233,44 @@ func TestGoalsOneByOne(t *testing.T) {
 	}
 	if d := leaves[2][0]/leaves[2][1] - leaves[0][0]/leaves[0][1]; math.Abs(d) > .15 {
 		t.Errorf("plans that tell nothing of leaving are %.3f apart", d)
+	}
+}
+
+// TestACorrectedGoalCountsUnderItsClassAlone: the counts of goals whose labels were wrong at first are those of goals
+// whose labels were right at once. The goals without a correction keep theirs.
+func TestACorrectedGoalCountsUnderItsClassAlone(t *testing.T) {
+	s := goalsStage(t, "["+bought+", "+clicked+", "+left+"]", "correct")
+	const n = 30
+	counts := func(wrong func(i int) bool) []byte {
+		p := model.NewPartition(s.Spec, 0)
+		b, y, c, l := goalRecords(0, n)
+		b.Label = slices.Repeat([]int32{model.Unlabelled}, n)
+		p.Events(b, &model.Scores{})
+		tell := func(i int, class int32, o model.Outcomes) model.LabelCounts {
+			return p.Labels(&model.Labels{N: 1, Class: []int32{class}, Outcomes: []model.Outcomes{o}, Partition: []int32{0},
+				Offset: []int64{0}, Row: []int32{int32(i)}})
+		}
+		for i := range n {
+			if !wrong(i) {
+				tell(i, y[i], goalOutcomes(c[i], l[i]))
+				continue
+			}
+			tell(i, y[i], goalOutcomes(1-c[i], l[i]))
+			if x := tell(i, y[i], goalOutcomes(c[i], l[i])); x.Corrected != 1 {
+				t.Fatalf("record %d: a correction is counted as %+v", i, x)
+			}
+		}
+		if p.Trained() {
+			t.Fatalf("a model of %d records: counts go along with weights", n)
+		}
+		return p.Snapshot()["model/"+model.GoalsName]
+	}
+	right := counts(func(int) bool { return false })
+	for name, wrong := range map[string]func(i int) bool{"one": func(i int) bool { return i == 7 },
+		"a third": func(i int) bool { return i%3 == 1 }, "all": func(int) bool { return true }} {
+		if got := counts(wrong); !bytes.Equal(got, right) || len(got) == 0 {
+			t.Errorf("%s wrong at first: the counts of the goals are others than those of labels that are right at once", name)
+		}
 	}
 }
 
