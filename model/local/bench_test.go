@@ -66,18 +66,13 @@ func BenchmarkNewest(b *testing.B) {
 		ex.Class, ex.Clock = ev.Class[i], float64(i)
 		x.Learn(&ex)
 	}
-	s, w := x.structure, x.work
 	in := make([]float64, 2)
 	i := 0
 	b.ReportAllocs()
 	for b.Loop() {
 		ev.Row(i%4000, ex.Row)
 		i++
-		s.placed(ex.Row, w.at)
-		terms, _ := s.axisTerms(w.at, w.axes[:0])
-		s.bound(terms, &w.bounds)
-		n := x.newest.nearest(s.newest, terms, &w.bounds, w.newest)
-		opinion(w.newest[:n], x.newest.class, s.base, in)
+		x.latest(ex.Row, in)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // distant returns the distance of record k of the newest ones by the terms of the query, term by term.
 func distant(r *newest, terms []axisTerm, k int) (d int64) {
-	for i, v := range r.places[k*len(terms) : (k+1)*len(terms)] {
+	for i, v := range r.places[k*padded(len(terms)):][:len(terms)] {
 		t := &terms[i]
 		if v == absent {
 			d += t.expected
@@ -45,6 +45,7 @@ func strange(row model.Row, s *model.Schema, i int) model.Row {
 // same records.
 func TestBoundsOfNewestRecords(t *testing.T) {
 	c, ex := serving(t, 500)
+	c = served(t, c, byPacks)
 	for i := range 600 {
 		e := ex[100+i]
 		if e.Clock = float64(i); i%3 == 0 {
@@ -98,6 +99,7 @@ func TestBoundsOfNewestRecords(t *testing.T) {
 // TestManyNeighboursOfNewestRecords: more neighbours than are bounded at a time, and more than there are records.
 func TestManyNeighboursOfNewestRecords(t *testing.T) {
 	c, ex := serving(t, 1000)
+	c = served(t, c, byPacks)
 	for i := range 150 {
 		c.Learn(&ex[i])
 	}

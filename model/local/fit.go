@@ -389,7 +389,7 @@ func (x *fitter) sample(s *structure) {
 		}
 		c.set(at)
 	}
-	p.prepare()
+	p.prepare(s.scans())
 }
 
 func (x *fitter) standardise(c *column, a *axis, values []float64) {

@@ -59,14 +59,14 @@ func (c *Component) Forget(keys []uint64) (found int) {
 	next.prototypes = p
 	next.prepare()
 	c.structure, c.work = &next, newScratch(&next)
+	c.newest.rebase(c.structure, nil) // the cells of its records are cut by prototypes
 	return found
 }
 
 // key hashes class, clock and places of a prototype: in all partitions that serve a model it is the same.
 func (p *prototypes) key(k int) uint64 {
-	m := len(p.columns)
 	h := model.Hash(uint64(p.class[k]), math.Float64bits(p.clock[k]))
-	for _, v := range p.places[k*m : (k+1)*m] {
+	for _, v := range p.places[k*p.stride:][:len(p.columns)] {
 		h = model.Hash(h, uint64(uint32(v)))
 	}
 	return h

@@ -215,7 +215,7 @@ func (c *Component) remember(ex *model.Example) {
 func (c *Component) Retract(ex *model.Example) {
 	c.count(ex, -1, nil)
 	if ex.Weight > 0 {
-		c.newest.retract(ex)
+		c.newest.retract(c.structure, ex)
 	}
 }
 
@@ -265,17 +265,22 @@ func (c *Component) Inputs(row model.Row, dst []float64) {
 	}
 	s, w, classes := c.structure, c.work, len(c.schema.Classes)
 	s.shares(s.nearby(row, w), w, dst[:classes])
-	if s.newest == 0 {
-		return
+	if s.newest > 0 {
+		c.latest(row, dst[classes:])
 	}
-	n := 0
+}
+
+// latest writes the log-lifts of the classes among the nearest of the newest records.
+func (c *Component) latest(row model.Row, dst []float64) {
+	s, w, n := c.structure, c.work, 0
 	s.placed(row, w.at)
-	terms, ok := s.axisTerms(w.at, w.axes[:0])
-	if ok {
+	if terms, ok := s.axisTerms(w.at, w.axes[:0]); ok && s.prototypes.scanned {
+		n = c.newest.scan(s, terms, w)
+	} else if ok {
 		s.bound(terms, &w.bounds)
 		n = c.newest.nearest(s.newest, terms, &w.bounds, w.newest)
 	}
-	opinion(w.newest[:n], c.newest.class, s.base, dst[classes:])
+	opinion(w.newest[:n], c.newest.class, s.base, dst)
 }
 
 // InputsWithout writes the Inputs of a record on which the structure was fitted, without its own vote: the prototype of

@@ -12,8 +12,12 @@ type prototypes struct {
 	beside []float32
 
 	places []int32 // of each prototype in all columns
-	packs  []pack
-	exact  []bool // whether the cells of a column hold one place each
+	stride int     // of the prototypes in places
+	// The cells of the columns are packed, or in lanes where package scan seeks the neighbours.
+	scanned bool
+	lanes   lanes
+	packs   []pack
+	exact   []bool // whether the cells of a column hold one place each
 }
 
 // neighbour is a prototype at a distance.
@@ -132,22 +136,40 @@ func (w *scratch) find(exact bool, skip int) int {
 				continue
 			}
 		}
-		if d == worst {
-			w.ties = append(w.ties, k)
-			continue
-		}
-		last := w.near[len(w.near)-1]
-		full := n == len(w.near)
-		if n = place(w.near, n, d, k); n < len(w.near) {
-			continue
-		}
-		worst = w.near[n-1].distance
-		switch {
-		case !full:
-		case worst == last.distance:
-			w.ties = append(w.ties, last.index)
-		default:
-			w.ties = w.ties[:0]
+		n, worst = w.take(n, worst, k, d)
+	}
+	return n
+}
+
+// take puts a prototype at distance d, which is at most worst, among the n of w.near and w.ties. It returns n anew, and
+// the largest distance that is still taken. The prototypes come by index.
+func (w *scratch) take(n int, worst int64, k int32, d int64) (int, int64) {
+	if d == worst {
+		w.ties = append(w.ties, k)
+		return n, worst
+	}
+	last := w.near[len(w.near)-1]
+	full := n == len(w.near)
+	if n = place(w.near, n, d, k); n < len(w.near) {
+		return n, worst
+	}
+	worst = w.near[n-1].distance
+	switch {
+	case !full:
+	case worst == last.distance:
+		w.ties = append(w.ties, last.index)
+	default:
+		w.ties = w.ties[:0]
+	}
+	return n, worst
+}
+
+// settle fills w.near and w.ties from prototypes, by index, and their distances.
+func (w *scratch) settle(list []int32, distance []int64) int {
+	n, worst := 0, beyond
+	for i, k := range list {
+		if d := distance[i]; d <= worst {
+			n, worst = w.take(n, worst, k, d)
 		}
 	}
 	return n
@@ -155,8 +177,7 @@ func (w *scratch) find(exact bool, skip int) int {
 
 // to is the distance of prototype k. It stops once the distance reaches limit.
 func (w *scratch) to(k int32, limit int64) (d int64) {
-	m := int32(len(w.all))
-	places := w.places[k*m : k*m+m]
+	places := w.places[int(k)*w.stride:][:len(w.all)]
 	for i := range w.terms {
 		t := &w.terms[i]
 		if v := places[t.feature]; v != absent {

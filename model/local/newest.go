@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"liftstream/model"
+	"liftstream/model/local/scan"
 	"liftstream/model/wire"
 )
 
@@ -20,17 +21,19 @@ type newest struct {
 	rows  []float64 // as learnt, record by record
 	class []int32
 	clock []float64
-	// places are those of the rows in the columns of structure.heaviest; gap tells where one is absent.
+	// places are those of the rows in the columns of structure.heaviest, padded to structure.stride; gap tells where one
+	// is absent.
 	places []int32
 	gap    []bool
-	codes  []coarse // of the places
+	codes  []coarse   // of the places; none where package scan has
+	lanes  scan.Codes // the cells of the places
 }
 
 // learn takes in the example at the place of its clock. One that is older than all of a full ring has left it already.
 func (r *newest) learn(s *structure, ex *model.Example) {
 	m, hold := len(s.features), s.newest+spare
 	if r.first >= hold {
-		r.cut(0, r.first)
+		r.cut(s, 0, r.first)
 		r.first = 0
 	}
 	at := len(r.class)
@@ -44,20 +47,30 @@ func (r *newest) learn(s *structure, ex *model.Example) {
 	r.rows = slices.Insert(r.rows, at*m, ex.Row...)
 	r.class = slices.Insert(r.class, at, ex.Class)
 	r.clock = slices.Insert(r.clock, at, ex.Clock)
-	wide, end := len(s.heaviest), len(r.places)
+	wide, end := s.stride, len(r.places)
 	r.places = slices.Grow(r.places, wide)[:end+wide]
 	copy(r.places[(at+1)*wide:], r.places[at*wide:end])
-	r.gap = slices.Insert(r.gap, at, s.placed(ex.Row, r.places[at*wide:(at+1)*wide]))
-	r.codes = slices.Insert(r.codes, at, s.coarsely(r.places[at*wide:(at+1)*wide]))
+	places := r.places[at*wide : (at+1)*wide]
+	r.gap = slices.Insert(r.gap, at, s.placed(ex.Row, places))
+	if s.prototypes.scanned {
+		r.insertLanes(s, at, places)
+	} else {
+		r.codes = slices.Insert(r.codes, at, s.coarsely(places))
+	}
 	if full {
 		r.first++
 	}
 }
 
 // cut removes the records from first to end.
-func (r *newest) cut(first, end int) {
+func (r *newest) cut(s *structure, first, end int) {
 	if first == end {
 		return
+	}
+	if s.prototypes.scanned {
+		r.cutLanes(s, first, end)
+	} else {
+		r.codes = slices.Delete(r.codes, first, end)
 	}
 	m, wide := len(r.rows)/len(r.class), len(r.places)/len(r.class)
 	r.rows = slices.Delete(r.rows, first*m, end*m)
@@ -65,15 +78,14 @@ func (r *newest) cut(first, end int) {
 	r.class = slices.Delete(r.class, first, end)
 	r.clock = slices.Delete(r.clock, first, end)
 	r.gap = slices.Delete(r.gap, first, end)
-	r.codes = slices.Delete(r.codes, first, end)
 }
 
 // retract removes the last record of the example's values, class and clock, if there is one.
-func (r *newest) retract(ex *model.Example) {
+func (r *newest) retract(s *structure, ex *model.Example) {
 	m := len(ex.Row)
 	for k := len(r.class) - 1; k >= r.first && r.clock[k] >= ex.Clock; k-- {
 		if r.clock[k] == ex.Clock && r.class[k] == ex.Class && same(ex.Row, r.rows[k*m:k*m+m]) {
-			r.cut(k, k+1)
+			r.cut(s, k, k+1)
 			return
 		}
 	}
@@ -81,18 +93,27 @@ func (r *newest) retract(ex *model.Example) {
 
 // rebase brings the records to the structure, under which they hold the recoded levels.
 func (r *newest) rebase(s *structure, rc model.Recode) {
-	m, wide := len(s.features), len(s.heaviest)
+	m, wide := len(s.features), s.stride
 	first := max(r.first, len(r.class)-s.newest-spare)
 	r.rows, r.class, r.clock = r.rows[first*m:], r.class[first:], r.clock[first:]
 	r.first, r.places, r.gap = 0, make([]int32, len(r.class)*wide), make([]bool, len(r.class))
-	r.codes = make([]coarse, len(r.class))
+	r.codes, r.lanes = nil, nil
+	if s.prototypes.scanned {
+		r.lanes = make(scan.Codes, scan.Size(len(r.class), len(s.heaviest)))
+	} else {
+		r.codes = make([]coarse, len(r.class))
+	}
 	for k := range r.class {
 		row := r.rows[k*m : k*m+m]
 		for j := range row {
 			row[j] = rc.Value(j, row[j])
 		}
 		r.gap[k] = s.placed(row, r.places[k*wide:k*wide+wide])
-		r.codes[k] = s.coarsely(r.places[k*wide : k*wide+wide])
+		if s.prototypes.scanned {
+			r.enlane(s, k, r.places[k*wide:k*wide+wide])
+		} else {
+			r.codes[k] = s.coarsely(r.places[k*wide : k*wide+wide])
+		}
 	}
 }
 
@@ -163,7 +184,7 @@ func across(terms []axisTerm, at []int32, limit int64) (d int64) {
 // nearest fills near with the records of the least distances among that many of the last, nearest first, of equal ones
 // the newest first, and returns their number. It measures those alone whose bound by t is below the farthest of near.
 func (r *newest) nearest(serve int, terms []axisTerm, t *coarseTables, near []neighbour) int {
-	n, worst, wide := 0, beyond, len(terms)
+	n, worst, wide := 0, beyond, padded(len(terms))
 	first := max(r.first, len(r.class)-serve)
 	var left [coarseStretch]int32
 	stretch := min(max(len(near), 1), coarseStretch) // the first are measured anyway
@@ -171,7 +192,7 @@ func (r *newest) nearest(serve int, terms []axisTerm, t *coarseTables, near []ne
 		begin := max(first, end-stretch)
 		for _, k := range left[:t.below(r.codes[begin:end], worst, &left)] {
 			i := begin + int(k)
-			at := r.places[i*wide : i*wide+wide]
+			at := r.places[i*wide : i*wide+len(terms)]
 			var d int64
 			if r.gap[i] {
 				d = across(terms, at, worst)

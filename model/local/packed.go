@@ -56,23 +56,36 @@ func cells(places []int32) (low, high []int32) {
 	return low, high
 }
 
-// prepare fills the table of places and packs the columns: those of most cells first, each into the first pack that has
-// space for it.
-func (p *prototypes) prepare() {
-	p.packs, p.exact = nil, make([]bool, len(p.columns))
-	p.places = make([]int32, len(p.class)*len(p.columns))
+// prepare fills the table of places, and the cells of the columns: in lanes where package scan can have them and scan
+// says so, else packed.
+func (p *prototypes) prepare(scan bool) {
+	p.packs, p.exact, p.lanes = nil, make([]bool, len(p.columns)), lanes{}
+	p.stride = padded(len(p.columns))
+	p.places = make([]int32, len(p.class)*p.stride)
 	for i := range p.places {
 		p.places[i] = absent
 	}
+	for j := range p.columns {
+		if len(p.columns[j].at) > 0 {
+			for k, v := range p.columns[j].values() {
+				p.places[k*p.stride+j] = v
+			}
+		}
+	}
+	if p.scanned = scan && p.prepareLanes(); !p.scanned {
+		p.pack()
+	}
+}
+
+// pack packs the columns: those of most cells first, each into the first pack that has space for it.
+func (p *prototypes) pack() {
+	p.lanes = lanes{}
 	var all []member
 	for j := range p.columns {
 		if len(p.columns[j].at) == 0 {
 			continue
 		}
 		places := p.columns[j].values()
-		for k, v := range places {
-			p.places[k*len(p.columns)+j] = v
-		}
 		slices.Sort(places)
 		m := member{feature: int32(j)}
 		m.low, m.high = cells(places)

@@ -6,6 +6,7 @@ import (
 
 	"liftstream/model"
 	"liftstream/model/gp"
+	"liftstream/model/local/scan"
 )
 
 // Options choose how curves are learnt and neighbours are sought.
@@ -140,17 +141,21 @@ type structure struct {
 	weights    []int64 // of the features in the distance to newest records, 0 where not compared
 	useless    float64 // relevance of an uninformative feature, on average over the prototypes
 
-	limits   limits    // under the measure
-	plain    limits    // under the Euclidean one
-	heaviest []int32   // features of positive weights, by falling weight
-	grids    []grid    // of these
-	packOf   []int     // the code in which each of these has a part, -1 = none
-	agree    []float64 // agreement of every feature
+	limits   limits       // under the measure
+	plain    limits       // under the Euclidean one
+	heaviest []int32      // features of positive weights, by falling weight
+	grids    []grid       // of these
+	ranges   []scan.Range // of these, where package scan has the newest records
+	stride   int          // of the places of a newest record
+	packOf   []int        // the code in which each of these has a part, -1 = none
+	agree    []float64    // agreement of every feature
+
+	way way // of seeking neighbours
 }
 
 // prepare computes the look-up tables from the other fields.
 func (s *structure) prepare() {
-	s.prototypes.prepare()
+	s.prototypes.prepare(s.scans())
 	s.limits = s.prototypes.limits(s.measure)
 	s.agree = make([]float64, len(s.features))
 	for j := range s.agree {
@@ -172,6 +177,8 @@ type scratch struct {
 	codes               [][]uint8
 	prototypes          int
 	places              []int32 // of the prototypes
+	stride              int     // of these
+	search              search
 	at                  []int32 // of a record, by feature
 	sum                 []int64 // by prototype, padded with beyond to whole blocks
 	low                 []int64 // by block
@@ -197,7 +204,7 @@ func newScratch(s *structure) *scratch {
 		features: make([]int32, 0, m), scores: make([]float32, 0, m),
 		all: make([]queryTerm, m), terms: make([]queryTerm, 0, m),
 		tables: make([]table, 0, packs), codes: make([][]uint8, 0, packs),
-		prototypes: n, places: s.prototypes.places, ties: make([]int32, 0, n),
+		prototypes: n, places: s.prototypes.places, stride: s.prototypes.stride, ties: make([]int32, 0, n),
 		row: make(model.Row, m), asked: make(model.Row, m), at: make([]int32, m),
 		low: make([]int64, (n+block-1)/block), left: make([]int32, 0, n), near: make([]neighbour, s.neighbours),
 		newest: make([]neighbour, s.neighbours), axes: make([]axisTerm, 0, m),
@@ -206,6 +213,9 @@ func newScratch(s *structure) *scratch {
 	w.sum = make([]int64, len(w.low)*block)
 	for k := n; k < len(w.sum); k++ {
 		w.sum[k] = beyond
+	}
+	if s.prototypes.scanned {
+		w.search = newSearch(m, max(n, s.newest+scan.Group))
 	}
 	return w
 }
@@ -260,7 +270,6 @@ func (s *structure) subspace(row model.Row, theta float64, w *scratch, features 
 // Prototypes of a part of the first format have no clock: the first of equal values and class is taken.
 func (s *structure) itself(ex *model.Example, w *scratch) int {
 	p := &s.prototypes
-	m := len(p.columns)
 	for j := range p.columns {
 		c := &p.columns[j]
 		w.at[j] = absent
@@ -269,28 +278,34 @@ func (s *structure) itself(ex *model.Example, w *scratch) int {
 		}
 	}
 	for k, y := range p.class {
-		if y == ex.Class && (len(p.clock) == 0 || p.clock[k] == ex.Clock) && slices.Equal(w.at, p.places[k*m:k*m+m]) {
+		if y == ex.Class && (len(p.clock) == 0 || p.clock[k] == ex.Clock) &&
+			slices.Equal(w.at, p.places[k*p.stride:][:len(w.at)]) {
 			return k
 		}
 	}
 	return -1
 }
 
+// choose fills w.features with those of the distance from the row; none stands for all.
+func (w *scratch) choose(s *structure, row model.Row, m Measure) {
+	if w.features = w.features[:0]; !(m.Theta > 0) {
+		return
+	}
+	s.diverge(row, w)
+	for j, d := range w.divergence {
+		// A feature outside of the distance does not compete with the others.
+		if w.placed[j] = d; len(s.prototypes.columns[j].at) == 0 {
+			w.placed[j] = math.NaN()
+		}
+	}
+	w.features, w.scores = greedy(w.placed, s.rho, m.Theta, s.redundancy, w.penalty, w.rel, w.features, w.scores[:0])
+}
+
 // query lists the terms of the distance from the row and makes their tables. exact reports that the sums of the tables
 // are the distances.
 func (s *structure) query(row model.Row, m Measure, l *limits, w *scratch) (exact bool) {
 	w.terms, w.tables, w.codes = w.terms[:0], w.tables[:0], w.codes[:0]
-	w.features = w.features[:0]
-	if m.Theta > 0 {
-		s.diverge(row, w)
-		for j, d := range w.divergence {
-			// A feature outside of the distance does not compete with the others.
-			if w.placed[j] = d; len(s.prototypes.columns[j].at) == 0 {
-				w.placed[j] = math.NaN()
-			}
-		}
-		w.features, w.scores = greedy(w.placed, s.rho, m.Theta, s.redundancy, w.penalty, w.rel, w.features, w.scores[:0])
-	}
+	w.choose(s, row, m)
 	for j := range w.all {
 		w.all[j].weight = 0
 	}
@@ -354,12 +369,19 @@ func (s *structure) nearby(row model.Row, w *scratch) int {
 // returns their number: 0 when there is no prototype, or no value to compare.
 func (s *structure) neighbourhood(row model.Row, m Measure, l *limits, skip int, w *scratch) int {
 	w.nearby = false
-	exact := s.query(row, m, l, w)
-	if len(w.terms) == 0 || w.prototypes == 0 {
+	n, done := 0, false
+	if s.prototypes.scanned {
+		n, done = w.scan(s, row, m, l, skip)
+	}
+	if !done {
+		if exact := s.query(row, m, l, w); len(w.terms) > 0 && w.prototypes > 0 {
+			n = w.find(exact, skip)
+		}
+	}
+	if n == 0 {
 		clear(w.votes)
 		return 0
 	}
-	n := w.find(exact, skip)
 	vote(w.near[:n], w.ties, s.prototypes.class, m.Close, w.votes, w.far)
 	return n
 }

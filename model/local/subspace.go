@@ -213,7 +213,6 @@ func newTrier(s *structure, factorial []float64, alpha float64) *trier {
 func (t *trier) try(row model.Row, i int, out []float32) {
 	s := t.s
 	p := &s.prototypes
-	m := len(s.features)
 	s.query(row, s.measure, &s.limits, t.w)
 	clear(t.sum)
 	for k := range t.w.terms {
@@ -254,7 +253,7 @@ func (t *trier) try(row model.Row, i int, out []float32) {
 			for _, k := range t.near {
 				if t.rest[k] <= limit {
 					t.all[p.class[k]]++
-					if v := p.places[int(k)*m+j]; v != absent && math.Abs(float64(v)-q.q) <= s.agree[j] {
+					if v := p.places[int(k)*p.stride+j]; v != absent && math.Abs(float64(v)-q.q) <= s.agree[j] {
 						t.same[p.class[k]]++
 					}
 				}
@@ -329,7 +328,7 @@ func (s *structure) beside(row model.Row, j, found int, w *scratch) float64 {
 		if b == 0 {
 			return
 		}
-		if v := p.places[at]; v != absent && math.Abs(float64(v)-float64(q)) <= s.agree[j] {
+		if v := p.places[int(k)*p.stride+j]; v != absent && math.Abs(float64(v)-float64(q)) <= s.agree[j] {
 			*sum += float64(b)
 			*n++
 		}

@@ -251,7 +251,11 @@ func (s *structure) prepareNewest() {
 		}
 	}
 	slices.SortStableFunc(s.heaviest, func(a, b int32) int { return int(s.weights[b] - s.weights[a]) })
+	s.stride = padded(len(s.heaviest))
 	s.prepareCoarse()
+	if s.ranges = nil; s.prototypes.scanned {
+		s.ranges = ranges(s.grids)
+	}
 }
 
 func (s *structure) appendWeights(b []byte) []byte {
