@@ -20,7 +20,10 @@ for line in open(file):
     if e["Action"] in ("output", "build-output"):
         output.setdefault((e.get("Package", e.get("ImportPath", "")), e.get("Test", "")), []).append(e.get("Output", ""))
     elif e["Action"] in ("pass", "fail", "skip", "build-fail"):
-        status[key if e["Action"] != "build-fail" else (e.get("ImportPath", ""), "(build)")] = "fail" if "fail" in e["Action"] else e["Action"]
+        if e["Action"] == "build-fail":
+            key = (e.get("ImportPath", ""), "(build)")
+        if status.get(key) != "fail":  # of another half of the package
+            status[key] = "fail" if "fail" in e["Action"] else e["Action"]
         seconds[key] = e.get("Elapsed", 0)
 bad = False
 for (package, test), s in sorted(status.items()):
