@@ -88,20 +88,24 @@ func newBitMiner(m *miner) *bitMiner {
 		b.bit[i] = all[i*b.words : (i+1)*b.words]
 	}
 	b.complete = make([][]uint64, len(m.item))
+	codes := make([]uint8, 64*b.words) // of a feature by place; noRecord between the classes
+	for i := range codes {
+		codes[i] = noRecord
+	}
 	for p, item := range m.item {
-		known := len(m.items[p])
-		of := all[b.base[p]*b.words : b.base[p+1]*b.words]
-		for r, c := range item[:m.n] {
-			if uint32(c) < uint32(known) {
-				of[int(c)*b.words+int(place[r]>>6)] |= 1 << (place[r] & 63)
-			}
-		}
 		if m.missing[m.fields[p]] {
 			b.complete[p] = make([]uint64, b.words)
-			for r, c := range item[:m.n] {
-				if c >= 0 {
-					b.complete[p][place[r]>>6] |= 1 << (place[r] & 63)
-				}
+		}
+		if len(m.items[p]) < noTest {
+			b.lay(p, item[:m.n], place, codes)
+			continue
+		}
+		for r, c := range item[:m.n] {
+			if uint32(c) < uint32(len(m.items[p])) {
+				b.bit[b.base[p]+int(c)][place[r]>>6] |= 1 << (place[r] & 63)
+			}
+			if c >= 0 && b.complete[p] != nil {
+				b.complete[p][place[r]>>6] |= 1 << (place[r] & 63)
 			}
 		}
 	}
@@ -110,6 +114,35 @@ func newBitMiner(m *miner) *bitMiner {
 	b.cover = make([][]uint64, m.depth+1)
 	b.sets = b.cases(nil)
 	return b
+}
+
+// Codes of a record that meets none of a feature's tests, and of one that lacks the feature or is none.
+const (
+	noTest   = 254
+	noRecord = 255
+)
+
+// lay makes the bitmaps of a feature of fewer than noTest tests from the test of each record.
+func (b *bitMiner) lay(position int, item, place []int32, codes []uint8) {
+	known := uint32(len(b.items[position]))
+	for r, c := range item {
+		v := uint8(c)
+		if uint32(c) >= known {
+			if v = noTest; c < 0 {
+				v = noRecord
+			}
+		}
+		codes[place[r]] = v
+	}
+	for t := range known {
+		match(b.bit[b.base[position]+int(t)], codes, uint8(t))
+	}
+	if complete := b.complete[position]; complete != nil {
+		match(complete, codes, noRecord)
+		for i := range complete {
+			complete[i] = ^complete[i]
+		}
+	}
 }
 
 // support is the least number of records above the minimum support of n complete cases.

@@ -15,6 +15,20 @@ func onesOfPlain(a, b []uint64) (n int) {
 	return n
 }
 
+// matchPlain makes the bitmap of the codes that are the given one, 64 to a word. match does the same, by AVX2 where
+// there is any.
+func matchPlain(a []uint64, codes []uint8, code uint8) {
+	for i := range a {
+		w := uint64(0)
+		for k, c := range codes[64*i : 64*i+64] {
+			if c == code {
+				w |= 1 << k
+			}
+		}
+		a[i] = w
+	}
+}
+
 // overlap is the number of records in both of two masks over that of the records in either; 0 for empty ones.
 func overlap(a, b []uint64) float64 {
 	both := onesOf(a, b)

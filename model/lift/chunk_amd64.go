@@ -20,6 +20,9 @@ func markWordsAVX2(words *uint32, marks *int16, n int)
 //go:noescape
 func onesOfAVX2(a, b *uint64, n int) int
 
+//go:noescape
+func matchAVX2(a *uint64, codes *uint8, code uint8, n int)
+
 func standardise(z, d, up, r []float64, inverse float64) {
 	if !cpu.X86.HasAVX2 || len(z) == 0 {
 		standardisePlain(z, d, up, r, inverse)
@@ -71,4 +74,13 @@ func onesOf(a, b []uint64) int {
 		return onesOfPlain(a, b)
 	}
 	return onesOfAVX2(&a[0], &b[0], blocks) + onesOfPlain(a[blocks:], b[blocks:])
+}
+
+func match(a []uint64, codes []uint8, code uint8) {
+	if !cpu.X86.HasAVX2 || len(a) == 0 {
+		matchPlain(a, codes, code)
+		return
+	}
+	codes = codes[:64*len(a)]
+	matchAVX2(&a[0], &codes[0], code, len(a))
 }

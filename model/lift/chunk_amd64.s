@@ -214,3 +214,26 @@ ones:
 	VMOVQ        X2, ret+24(FP)
 	VZEROUPPER
 	RET
+
+// func matchAVX2(a *uint64, codes *uint8, code uint8, n int)
+// n words, above 0.
+TEXT ·matchAVX2(SB), NOSPLIT, $0-32
+	MOVQ         a+0(FP), DI
+	MOVQ         codes+8(FP), SI
+	VPBROADCASTB code+16(FP), Y0
+	MOVQ         n+24(FP), BX
+
+match:
+	VPCMPEQB  (SI), Y0, Y1
+	VPCMPEQB  32(SI), Y0, Y2
+	VPMOVMSKB Y1, AX
+	VPMOVMSKB Y2, DX
+	SHLQ      $32, DX
+	ORQ       DX, AX
+	MOVQ      AX, (DI)
+	ADDQ      $64, SI
+	ADDQ      $8, DI
+	DECQ      BX
+	JNE       match
+	VZEROUPPER
+	RET

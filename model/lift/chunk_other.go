@@ -15,3 +15,5 @@ func countBand(marks, bins []int16, e band) (from, beyond uint32) {
 func markWords(words []uint32, marks []int16) { markWordsPlain(words, marks) }
 
 func onesOf(a, b []uint64) int { return onesOfPlain(a, b) }
+
+func match(a []uint64, codes []uint8, code uint8) { matchPlain(a, codes, code) }

@@ -128,3 +128,26 @@ func TestOnesOfIsThePlainOne(t *testing.T) {
 		}
 	}
 }
+
+// TestMatchIsThePlainOne: bitmaps of codes, those of no record among them.
+func TestMatchIsThePlainOne(t *testing.T) {
+	for n := range 9 {
+		codes := make([]uint8, 64*n)
+		for i := range codes {
+			codes[i] = uint8(mix(uint64(i)) % 4 * 85) // 0, 85, 170, 255
+		}
+		for _, code := range []uint8{0, 1, 85, 170, 255} {
+			got, want := make([]uint64, n+1), make([]uint64, n+1)
+			match(got[:n], codes, code)
+			matchPlain(want[:n], codes, code)
+			if !slices.Equal(got, want) {
+				t.Errorf("%d words, code %d: %x, want %x", n, code, got, want)
+			}
+			for i, c := range codes {
+				if got[i/64]>>(i%64)&1 == 1 != (c == code) {
+					t.Errorf("%d words, code %d: bit %d of %x", n, code, i, got)
+				}
+			}
+		}
+	}
+}

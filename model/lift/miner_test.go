@@ -161,3 +161,54 @@ func TestRedundantProfiles(t *testing.T) {
 		t.Errorf("a refinement of fewer records is dropped: %v", drop)
 	}
 }
+
+// TestBitmapsHoldTheRecordsOfTheirTests: of few tests and of more than a code of a byte tells apart, with records that
+// lack the feature and records of a level that came later than the tests.
+func TestBitmapsHoldTheRecordsOfTheirTests(t *testing.T) {
+	for _, levels := range []int{1, 5, noTest - 1, noTest, noTest + 50} {
+		s := &model.Schema{Classes: []string{"no", "yes", "none", "few"}, Positive: 1,
+			Features: []model.Feature{{Name: "a", Kind: model.Nominal}}}
+		var rows [][]string
+		for i := range 1300 {
+			class := s.Classes[i%2]
+			if i%100 == 7 {
+				class = "few"
+			}
+			rows = append(rows, []string{fmt.Sprint("level ", i*i%levels), class})
+		}
+		ev := evidenceOf(s, rows)
+		sample := newSample(ev)
+		m := newMiner(sample, sample.n, ev.Levels, nil, &ProfileOptions{Top: 5, MinSupport: .01})
+		m.missing[0] = true
+		for i := 0; i < len(rows); i += 9 {
+			m.item[0][i] = -1
+		}
+		for i := 4; i < len(rows); i += 13 {
+			m.item[0][i] = int32(len(m.items[0]))
+		}
+		b := newBitMiner(m)
+		if b == nil {
+			t.Fatalf("%d levels: no bitmaps", levels)
+		}
+		for y := range s.Classes {
+			tests, complete := make([]int, len(m.items[0])), 0
+			for i, c := range m.item[0] {
+				if int(m.class[i]) == y && c >= 0 {
+					complete++
+					if int(c) < len(tests) {
+						tests[c]++
+					}
+				}
+			}
+			from, to := b.from[y], b.from[y+1]
+			if got := ones(b.complete[0][from:to]); got != complete {
+				t.Errorf("%d levels, class %d: %d records have the feature, want %d", levels, y, got, complete)
+			}
+			for c, want := range tests {
+				if got := ones(b.bit[c][from:to]); got != want {
+					t.Errorf("%d levels, class %d: %d records of test %d, want %d", levels, y, got, c, want)
+				}
+			}
+		}
+	}
+}
