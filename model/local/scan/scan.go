@@ -82,7 +82,7 @@ type Quad struct{ Q, Most, Weight, Absent [Together]float64 }
 const Exact = 1 << 53
 
 // Distances fills out with the distances of the records of list, which hold 4 len(quads) places each. Terms are whole
-// numbers, but for those that Most cuts off, and the sums of the largest are below Exact.
+// numbers, those at Most as well, and the sums of the largest are below Exact.
 func Distances(places []int32, quads []Quad, list []int32, out []int64) {
 	n := len(places)
 	for _, k := range list {
