@@ -53,6 +53,7 @@ type productColumn struct {
 	bases   []Weight
 	code    []uint8   // of each prototype
 	table   []float64 // sum of alpha K at each distance in cells; of levels the one number of equal ones
+	mirror  []float64 // of a number: the same less that of distance 0, from the cell farthest below to that above
 }
 
 // newTable fills the table from the bases.
@@ -62,6 +63,11 @@ func (c *productColumn) newTable() {
 		for d := range c.table {
 			c.table[d] += b.Alpha * b.Base.between(0, float64(d)*c.step)
 		}
+	}
+	c.mirror = make([]float64, max(2*c.cells-1, 0))
+	for i := range c.mirror {
+		d := i - (c.cells - 1)
+		c.mirror[i] = c.table[max(d, -d)] - c.table[0]
 	}
 }
 
@@ -84,20 +90,21 @@ func (c *productColumn) codeOf(v float64) uint8 {
 }
 
 // look fills t with alpha K between the value of a code and that of each other code, less that of the value and itself.
+// Codes that a number does not have stay as they are.
 func (c *productColumn) look(code uint8, t *[256]float64) {
 	self := c.table[0]
-	for i := range t {
-		t[i] = -self
+	if t[0] = -self; code > 0 && !c.levels {
+		copy(t[1:c.cells+1], c.mirror[c.cells-int(code):])
+		return
 	}
-	switch {
-	case code == 0 || c.levels:
-		t[code] = 0
-	default:
-		at := int(code) - 1
-		for d := range c.cells {
-			t[d+1] = c.table[max(d-at, at-d)] - self
-		}
+	codes := t[:]
+	if !c.levels {
+		codes = t[:c.cells+1]
 	}
+	for i := range codes {
+		codes[i] = -self
+	}
+	t[code] = 0
 }
 
 // closeness fills p.sum with K(x, x_i) - K(x, x) of each prototype. Under kernels over all features it is the squared

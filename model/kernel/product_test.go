@@ -417,6 +417,13 @@ func TestDamagedProduct(t *testing.T) {
 		"kind":          func(p *product) { p.columns[0].feature = (p.columns[0].feature + 1) % 2 },
 		"low alpha":     func(p *product) { p.columns[0].bases[0].Alpha = -1 },
 		"wild step":     func(p *product) { p.columns[0].step = math.NaN() },
+		"no such cell": func(p *product) {
+			for i := range p.columns {
+				if c := &p.columns[i]; !c.levels {
+					c.code[0] = uint8(c.cells) + 1
+				}
+			}
+		},
 	} {
 		p, err := DecodePart(ev.Schema, b)
 		if err != nil {

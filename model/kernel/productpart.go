@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"liftstream/model"
 	"liftstream/model/wire"
@@ -97,6 +98,9 @@ func readProduct(s *model.Schema, r *wire.Reader, whole bool) (*product, error) 
 		c.levels, c.end = s.Features[c.feature].Kind == model.Nominal, levelsEnd(&s.Features[c.feature])
 		if codes += len(c.code); seen[c.feature] || len(c.code) != n || codes > productCodes || c.levels != (c.cells == 0) {
 			return nil, r.Fail(fmt.Errorf("decoding kernel: a column of %d codes for %d prototypes", len(c.code), n))
+		}
+		if most := slices.Max(c.code); !c.levels && int(most) > c.cells {
+			return nil, r.Fail(fmt.Errorf("decoding kernel: code %d of a number of %d cells", most, c.cells))
 		}
 		seen[c.feature] = true
 		c.newTable()

@@ -60,8 +60,8 @@ func someRecords(kinds []model.Kind, values, n int, seed uint64) *model.Evidence
 	return modeltest.Evidence(s, l, ex)
 }
 
-// TestScannedNeighbours: package scan changes no neighbour, no tie, no vote and no input, whatever the records, the
-// measure and the number of prototypes and neighbours.
+// TestScannedNeighbours: package scan changes no neighbour, no tie, no vote and no input, for any records, any
+// measure and any number of prototypes and neighbours.
 func TestScannedNeighbours(t *testing.T) {
 	number, level := model.Continuous, model.Nominal
 	mixed := []model.Kind{number, level, number, number, level, number, number}

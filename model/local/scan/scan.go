@@ -81,8 +81,8 @@ type Quad struct{ Q, Most, Weight, Absent [Together]float64 }
 // Exact is the bound below which sums of terms are exact.
 const Exact = 1 << 53
 
-// Distances fills out with the distances of the records of list, which hold 4 len(quads) places each. All terms
-// but those that Most cuts off are whole numbers, and the sums of the largest are below Exact.
+// Distances fills out with the distances of the records of list, which hold 4 len(quads) places each. Terms are whole
+// numbers, those at Most as well, and the sums of the largest are below Exact.
 func Distances(places []int32, quads []Quad, list []int32, out []int64) {
 	n := len(places)
 	for _, k := range list {
