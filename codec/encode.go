@@ -185,6 +185,9 @@ func (e *ScoreEncoder) table(
 	}
 	schema := e.schema
 	for i, col := range cols {
+		if i < len(e.columns) && (c == nil || e.columns[i].input == nil) {
+			continue // it is made in that type
+		}
 		if !arrow.TypeEqual(col.DataType(), schema.Field(i).Type) { // see Carry.column
 			fields, metadata := slices.Clone(schema.Fields()), schema.Metadata()
 			fields[i].Type = col.DataType()

@@ -268,7 +268,9 @@ func TestARollbackScoresByTheModelAsPublished(t *testing.T) {
 			Fingerprint: file.Fingerprint, Verb: orders.Publish, Model: file, Who: "the test", Now: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
-		r.await(t, "no second model", func(s Status) bool { return s.Serving > 1 })
+		r.await(t, "the partition serves no second model", func(s Status) bool { // else the wait for the first would see it
+			return s.Serving > 1 && len(s.Partitions) > 0 && s.Partitions[0].Model == s.Serving
+		})
 		w.order(t, orders.Freeze, 0, true)
 		r.await(t, "learning goes on", func(Status) bool {
 			return gauge(r.stage.o.Metrics.Frozen.WithLabelValues("learning")) == 1
