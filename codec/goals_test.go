@@ -58,7 +58,7 @@ func TestGoalsOfEvents(t *testing.T) {
 }
 
 // TestAGoalHasNothingOfTheMessageBefore: where a message lacks the column of a goal its records have no outcome of it,
-// whatever those of the message before had, in a batch that serves again.
+// though those of the message before had some, in a batch that serves again.
 func TestAGoalHasNothingOfTheMessageBefore(t *testing.T) {
 	d := mustDecoder(t, goalOptions(InputArrow))
 	who, x := field("who", arrow.BinaryTypes.String), field("x", arrow.PrimitiveTypes.Float64)

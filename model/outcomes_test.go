@@ -32,7 +32,7 @@ func TestTheEvidenceOfAGoal(t *testing.T) {
 	}
 }
 
-// TestAForgottenRecordOfAReservoirStandsForNobody: those that stay stand for as many as they did.
+// TestAForgottenRecordOfAReservoirStandsForNobody: the others stand for as many as they did.
 func TestAForgottenRecordOfAReservoirStandsForNobody(t *testing.T) {
 	r := newReservoir(1, 100, 1<<40)
 	for i := range 1000 {

@@ -7,7 +7,7 @@ import (
 	"liftstream/model"
 )
 
-// prototype is what a product knows of one record.
+// prototype holds the figures of one record in a product.
 type prototype struct {
 	weights, held []float64
 	codes         []uint8

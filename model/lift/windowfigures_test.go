@@ -119,3 +119,22 @@ func TestWindowsThatTellNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestAWindowAmongManyHasAWiderInterval: of many sets the windows that lead do so by chance, too, and each interval
+// holds at the share of its set. None, and one, ask for the same.
+func TestAWindowAmongManyHasAWiderInterval(t *testing.T) {
+	s := Summarise([]float64{160, 40, 130, 170, 90, 110, 20, 280}, 2, 0)
+	for _, cells := range [][]int{{0}, {3}, {0, 3}, {1, 2}} {
+		low, high := s.WindowInterval(cells, 1)
+		if l, h := s.WindowInterval(cells, 0); l != low || h != high {
+			t.Errorf("cells %v: [%v, %v] among none, [%v, %v] of one", cells, l, h, low, high)
+		}
+		for _, sets := range []int{10, 100, 10_000} {
+			l, h := s.WindowInterval(cells, sets)
+			if !(l < low || l == 0 && low == 0) || !(h > high || h == 1 && high == 1) {
+				t.Errorf("cells %v: [%v, %v] among %d sets, [%v, %v] among fewer", cells, l, h, sets, low, high)
+			}
+			low, high = l, h
+		}
+	}
+}

@@ -25,8 +25,8 @@ func TestAPrototypeOfAnotherClassIsForgotten(t *testing.T) {
 	}
 }
 
-// TestPrototypesBesideAForgottenOneStay as they were: class, clock, places, and what each feature says beside the
-// others. One without neighbours is gone, and no other.
+// TestPrototypesBesideAForgottenOneStay as they were: class, clock, places, and the relevance of each feature
+// beside the others.
 func TestPrototypesBesideAForgottenOneStay(t *testing.T) {
 	c, ex := lived(t)
 	describe := func() (of map[uint64][]float32, order []uint64) {

@@ -8,8 +8,8 @@ import (
 	"liftstream/model"
 )
 
-// TestCarriedLevels: levels that a list gains push its "(other)" up. What was usual is so under the new list, the
-// further level is not, and a feature that is new says nothing.
+// TestCarriedLevels: levels that a list gains push its "(other)" up. The usual cells of before are usual under the
+// new list, the further level is not, and a feature that is new says nothing.
 func TestCarriedLevels(t *testing.T) {
 	of := func(levels ...string) model.Feature {
 		return model.Feature{Name: "plan", Kind: model.Nominal, Levels: levels}

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// turnable is a card of each kind of effect. Levels without a cell, so many, share theirs with those that are not
-// listed.
+// turnable is a card of each kind of effect. Its levels without a cell, so many, have the effect of unlisted ones.
 func turnable(shared int) *Card {
 	other := []float64{.25}
 	levels := []Level{{"a", 7, []float64{-.5}}}
