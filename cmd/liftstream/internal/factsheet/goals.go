@@ -47,6 +47,7 @@ func (b *builder) goals() {
 			s.Text = append(s.Text, goalSentences(&measured[i])...)
 		}
 	}
+	untold := false
 	for i := range reported {
 		g := &reported[i]
 		if !g.Fitted {
@@ -55,6 +56,10 @@ func (b *builder) goals() {
 			continue
 		}
 		s.Blocks = append(s.Blocks, goalBlocks(b, g)...)
+		untold = untold || len(g.Features) == 0
+	}
+	if untold {
+		s.Notes = append(s.Notes, "The report of the fit (--fit) tells which features say most of each goal.")
 	}
 	b.add(s)
 }
