@@ -21,12 +21,14 @@ type counts struct {
 	shares  []classRate // of each horizon and class, more classes
 	wt      []float64   // half-lives: room to work, as the next two
 	blended []float64   // half-lives x classes
+	every   everyRecord // of the records so far
 	iso     isotonic
 }
 
 // deriveCounts computes everything that follows from the counts but rates, which refresh does.
 func (s *counts) deriveCounts() {
 	s.rates, s.shares = make([]rate, s.horizons), make([]classRate, s.horizons*s.classes)
+	s.every = newEveryRecord(s.horizons)
 	s.wt, s.blended = make([]float64, len(s.half)), make([]float64, len(s.half)*s.classes)
 	s.weigh(0, 1)
 }
@@ -57,10 +59,12 @@ type classRate struct{ p, log float64 }
 func (s *counts) weigh(w, sign float64) {
 	s.mass.add(w, sign)
 	s.unit = model.Unit(s.mass.weight+s.others.weight, s.mass.square+s.others.square)
+	s.every.known = false
 }
 
 // refresh recomputes the base rates that scores need from the class counts and the clock.
 func (s *counts) refresh() {
+	s.every.known = false
 	if s.margins != 1 {
 		C := s.classes
 		for h := range s.rates {

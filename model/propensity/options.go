@@ -160,6 +160,7 @@ type plan struct {
 	fitted  []bool           // of each external input slot: see Block
 	using   []int            // cards that use each horizon, always a prefix of at least two
 	between []float64        // of each pair of horizons, see there
+	way     []float64        // likewise, see ways
 	told    float64          // shownFrom the features
 	start   [][cards]float64 // share of each horizon in the horizons that a card uses
 }
@@ -189,6 +190,7 @@ func newPlanOf(opt Options, s *model.Schema, t tuning) *plan {
 	p.divide()
 	p.told = shownFrom(len(p.features))
 	p.between = between(p.half[:p.horizons])
+	p.way = ways(p.between, p.horizons, p.forever)
 	return p
 }
 

@@ -30,11 +30,17 @@ type sample struct {
 // rate p_0 is at most shownFrom of the standard deviations that it has where p_0 is the rate of the cell. The effect
 // has no say in it. weight is the sum that towards returned of the feature.
 func (s *weights) shownLift(i, target int, weight float64, dir []float64) float64 {
-	lift, change, base := s.usedLift(target, weight, dir)
-	if !(change*change > s.told*s.told*s.spread(i, weight)/(base*(1-base))) {
+	if s.margins > 1 && !s.opt.Follow {
+		if lift, change, base := s.softLift(target, weight); s.tells(i, weight, change, base) {
+			return lift
+		}
 		return math.NaN()
 	}
-	return lift
+	change, z := s.changeOf(target, weight, dir)
+	if !s.tells(i, weight, change, 1/(1+z)) {
+		return math.NaN()
+	}
+	return liftOf(change, z)
 }
 
 // usedLift is the lift of the class target in the record's cell of a feature, as the score used it, p/p_0: the rate of
@@ -53,6 +59,15 @@ func (s *weights) usedLift(target int, weight float64, dir []float64) (lift, cha
 	if s.margins > 1 && !s.opt.Follow {
 		return s.softLift(target, weight)
 	}
+	change, z := s.changeOf(target, weight, dir)
+	return liftOf(change, z), change, 1 / (1 + z)
+}
+
+// liftOf is the lift of a change of log-odds where the base rate is 1/(1 + z).
+func liftOf(change, z float64) float64 { return (1 + z) / (1 + z*math.Exp(-change)) }
+
+// changeOf returns the change of the target's log-odds from the base rate p_0 of usedLift, and z = (1 - p_0)/p_0.
+func (s *weights) changeOf(target int, weight float64, dir []float64) (change, z float64) {
 	var b float64
 	for c, v := range s.ref {
 		change += dir[c] * v
@@ -65,9 +80,7 @@ func (s *weights) usedLift(target int, weight float64, dir []float64) (lift, cha
 		r := &s.shares[h*s.margins+target]
 		b += w * (r.log - math.Log1p(-r.p))
 	}
-	change /= weight
-	z := math.Exp(-b / weight)
-	return (1 + z) / (1 + z*math.Exp(-change)), change, 1 / (1 + z)
+	return change / weight, math.Exp(-b / weight)
 }
 
 // softLift is usedLift for more than two classes. It does not depend on the other features of the record, and a class

@@ -16,6 +16,7 @@ type weights struct {
 	perHorizon []float64 // half-lives that make inputs: how much each counts in ref
 	moved      []float64 // cards x margins: the part of a feature
 	samples    []sample  // half-lives that make inputs: their records of a feature's cell
+	known      []known   // likewise
 	xs         []float64 // cards x margins
 	pull       []float64 // features x cards x margins: gradients; only where effects follow lifts
 	bend       steps2
@@ -25,6 +26,7 @@ type weights struct {
 func (s *weights) deriveWeights() {
 	s.dirs = make([]float64, s.classes)
 	s.ref, s.perHorizon, s.samples = make([]float64, s.margins), make([]float64, s.horizons), make([]sample, s.horizons)
+	s.known = make([]known, s.horizons)
 	s.moved, s.xs = make([]float64, s.margins*cards), make([]float64, s.margins*cards)
 	if s.opt.Follow {
 		s.pull = make([]float64, len(s.features)*cards*s.margins)

@@ -1,0 +1,86 @@
+package propensity
+
+import (
+	"math"
+	"testing"
+
+	"liftstream/model"
+)
+
+// TestToldAsByTheVariance: a lift is told from 1 exactly where its change is beyond the bound that spread sets, also a
+// rounding error away from it, and the quick sums are spread within the error that they state. So it is after all
+// changes: a record learnt, taken back, or weighed otherwise, and a clock that was taken back.
+func TestToldAsByTheVariance(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		classes, delay int
+		half           []model.HalfLife
+		direct         model.Direction
+		slow           bool // about knows nothing
+	}{
+		{name: "two classes", classes: 2},
+		{name: "three classes", classes: 3},
+		{name: "late labels", classes: 2, delay: 200},
+		{name: "times", classes: 2, half: []model.HalfLife{{Duration: 400}, {Duration: 4000}, {}}},
+		{name: "nothing for ever", classes: 2, half: []model.HalfLife{{Records: 30}, {Records: 400}}},
+		{name: "records and times", classes: 2, half: []model.HalfLife{{Records: 50}, {Duration: 1000}, {}}, slow: true},
+		{name: "directions", classes: 2, direct: model.Up},
+	} {
+		d := noise(c.classes, 1, 900, 5)
+		for f := range d.schema.Features {
+			if d.schema.Features[f].Kind != model.Nominal {
+				d.schema.Features[f].Monotone = c.direct
+			}
+		}
+		opt := Default()
+		if c.half != nil {
+			opt.HalfLives = c.half
+		}
+		s := open(d, opt, standard, 300)
+		prequential(s, d, c.delay)
+		pending, p := make([]float64, s.PendingLen()), make([]float64, c.classes)
+		quick := 0
+		check := func(step int, what string) {
+			t.Helper()
+			s.Score(d.rows[step], nil, pending, p)
+			m := s.memoryOf(pending)
+			for i := range s.features {
+				weight := s.towards(i, m.shared)
+				want := s.spread(i, weight)
+				if plus, minus, ok := s.about(i, weight); ok {
+					quick++
+					if off := math.Abs(plus - minus - want); !(off <= rounding*(plus+minus)) || !(plus > 0) {
+						t.Fatalf("%s, step %d, %s, feature %d: %v - %v, want %v", c.name, step, what, i, plus, minus, want)
+					}
+				}
+				for _, base := range []float64{.01, .3, .9} {
+					bound := math.Sqrt(s.told * s.told * want / (base * (1 - base)))
+					for _, by := range []float64{.2, 1 - 1e-6, 1 - 1e-12, 1 - 0x1p-52, 1, 1 + 0x1p-52, 1 + 1e-12, 1 + 1e-6, 5} {
+						change := -bound * by
+						told := change*change > s.told*s.told*want/(base*(1-base))
+						if got := s.tells(i, weight, change, base); got != told {
+							t.Fatalf("%s, step %d, %s, feature %d, %v of the bound: told %v, want %v", c.name, step, what, i, by,
+								got, told)
+						}
+					}
+				}
+			}
+		}
+		for i := range 60 {
+			ex := d.example(i)
+			ex.Clock, ex.Time, ex.Weight = float64(900+i), int64(1e6+40*i), 1+float64(i%3)
+			check(i, "before")
+			s.LearnScored(&ex, nil, pending)
+			check(i, "learnt")
+			s.Retract(&ex)
+			check(i, "taken back")
+			s.Learn(&ex)
+			check(i, "learnt again")
+			s.NotAfter(ex.Time - 30)
+			check(i, "clock taken back")
+		}
+		if c.slow != (quick == 0) {
+			t.Errorf("%s: %d quick sums", c.name, quick)
+		}
+	}
+}
