@@ -236,7 +236,7 @@ func effectOf(s *Scorecard, i, cell int, v float64) []float64 {
 	}
 	f := &s.features[i]
 	x := make([]float64, len(s.features)*s.horizons)
-	s.cells[i], s.far[i], s.parts[i] = cell, -1, 0
+	s.cells[i], s.far[i], s.parts[i], s.row = cell, -1, 0, s.row[:0]
 	own := make([]float64, 1+s.linear)
 	if f.linear >= 0 {
 		row := make(model.Row, len(s.schema.Features))

@@ -1,6 +1,7 @@
 package propensity
 
 import (
+	"math"
 	"slices"
 
 	"liftstream/model"
@@ -26,11 +27,13 @@ type structure struct {
 	far   []int
 	sides []int
 	parts []float64
+	row   model.Row // in which all this is so; empty where it is not known
 }
 
 // deriveStructure computes everything that follows from the axes.
 func (s *structure) deriveStructure() {
 	n := len(s.features)
+	s.row = s.row[:0]
 	s.cells, s.sides, s.parts = make([]int, n), make([]int, n), make([]float64, n)
 	s.far = slices.Repeat([]int{-1}, n)
 	s.near = make([][]neighbourhood, n)
@@ -49,8 +52,13 @@ func (s *structure) deriveStructure() {
 	}
 }
 
-// locate writes the cells of a row into s.cells, the neighbours that have a part in it into s.sides and s.parts.
+// locate writes the cells of a row into s.cells, the neighbours that have a part in it into s.sides and s.parts. A
+// record that is scored, explained and learnt is located once.
 func (s *structure) locate(row model.Row) {
+	if s.located(row) {
+		return
+	}
+	s.row = append(s.row[:0], row...)
 	for i := range s.features {
 		f := &s.features[i]
 		v := row[f.index]
@@ -69,6 +77,20 @@ func (s *structure) locate(row model.Row) {
 			s.sides[i], s.parts[i] = near[at].beside(v)
 		}
 	}
+}
+
+// located reports whether the record in hand has the values of the row. Cells change between two records, where a table
+// grows or another level takes a cell, and with the axes.
+func (s *structure) located(row model.Row) bool {
+	if len(s.row) != len(row) || len(row) == 0 {
+		return false
+	}
+	for i, v := range row {
+		if math.Float64bits(v) != math.Float64bits(s.row[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // grow gives a cell to each level of the row for which s.cells or s.far has none.
@@ -96,6 +118,7 @@ func (s *structure) recode(rc model.Recode) bool {
 	if rc.Identity() {
 		return false
 	}
+	s.row = s.row[:0]
 	all := []*tables{s.cur}
 	if s.away != nil {
 		all = append(all, s.away)
