@@ -53,22 +53,24 @@ func (s *Scorecard) Effects(row model.Row, pending []float64, target int32, dst 
 		}
 		return e
 	}
-	for i := range s.features {
-		f := &s.features[i]
-		s.moves(i, m.shared, m.own)
-		if s.opt.Follow {
-			s.towards(i, m.shared)
-			s.straight()
-		}
-		var e float64
-		for k := range cards {
-			for c, d := range dir {
-				e += part[k] * d * s.moved[k*K+c]
+	if K == 1 && !s.opt.Follow {
+		dst, sum = s.effects2(row, m, dir[0], dst)
+	} else {
+		for i := range s.features {
+			s.moves(i, m.shared, m.own)
+			if s.opt.Follow {
+				s.towards(i, m.shared)
+				s.straight()
 			}
+			var e float64
+			for k := range cards {
+				for c, d := range dir {
+					e += part[k] * d * s.moved[k*K+c]
+				}
+			}
+			dst = append(dst, s.reason(i, row, e))
+			sum += e
 		}
-		dst = append(dst, model.Reason{Feature: int32(f.index), Value: row[f.index], Effect: e, Lift: math.NaN(),
-			N: s.records(i, s.cells[i])})
-		sum += e
 	}
 	term := func(f int32, e float64) {
 		dst = append(dst, model.Reason{Feature: f, Value: math.NaN(), Effect: e, Lift: math.NaN()})
@@ -101,6 +103,12 @@ func (s *Scorecard) Effects(row model.Row, pending []float64, target int32, dst 
 	}
 	term(model.TermCalibration, total-sum)
 	return dst
+}
+
+// reason is that of feature i with the effect e, without its lift.
+func (s *Scorecard) reason(i int, row model.Row, e float64) model.Reason {
+	f := s.features[i].index
+	return model.Reason{Feature: int32(f), Value: row[f], Effect: e, Lift: math.NaN(), N: s.records(i, s.cells[i])}
 }
 
 // Lift returns the lift of feature i in the record of the last Effects as the score used it (usedLift), NaN where it

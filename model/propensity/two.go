@@ -179,6 +179,57 @@ func (s *weights) margins2(x, own []float64) (z [cards]float64) {
 	return [cards]float64{z0, z1, z2, z3}
 }
 
+// effects2 appends the reasons of all features for the target whose log-odds are sign times those of class 1, and
+// returns the sum of their effects.
+func (s *Scorecard) effects2(row model.Row, m memory, sign float64, dst []model.Reason) ([]model.Reason, float64) {
+	p0, p1, p2, p3 := s.mix.part[0]*sign, s.mix.part[1]*sign, s.mix.part[2]*sign, s.mix.part[3]*sign
+	sum := 0.
+	for i := range s.features {
+		z := s.part2(i, m.shared, m.own)
+		e := 0 + p0*z[0] + p1*z[1] + p2*z[2] + p3*z[3] // 0 + -0 is 0
+		dst = append(dst, s.reason(i, row, e))
+		sum += e
+	}
+	return dst, sum
+}
+
+// part2 returns the part of feature i in the margin of each card: log-lifts, cell and linear input, by their weights.
+func (s *weights) part2(i int, x, own []float64) [cards]float64 {
+	H := s.horizons
+	w, v := s.cur.in[i*H:i*H+H], x[i*H:i*H+H]
+	var z0, z1, z2, z3 float64
+	for h, u := range v {
+		p := &w[h].w
+		z0 += p[0] * u
+		z1 += p[1] * u
+		z2 += p[2] * u
+		z3 += p[3] * u
+	}
+	if c := s.cells[i]; c != noCell {
+		pairs, t := s.cur.feat[i].pair, s.parts[i]
+		p, by := &pairs[c].w, 1-t
+		z0 += p[0] * by
+		z1 += p[1] * by
+		z2 += p[2] * by
+		z3 += p[3] * by
+		if t > 0 {
+			p := &pairs[s.sides[i]].w
+			z0 += p[0] * t
+			z1 += p[1] * t
+			z2 += p[2] * t
+			z3 += p[3] * t
+		}
+	}
+	if f := &s.features[i]; f.linear >= 0 {
+		p, u := &s.cur.own[1+f.linear].w, own[1+f.linear]
+		z0 += p[0] * u
+		z1 += p[1] * u
+		z2 += p[2] * u
+		z3 += p[3] * u
+	}
+	return [cards]float64{z0, z1, z2, z3}
+}
+
 // learn2 learns a record of class y whose inputs and margins are in m and whose cells are in s.cells. The
 // calibration counts its weight; the evidence in it, the experts' likelihoods and the gradient, counts the records for
 // which it stands, by the unit.
