@@ -17,7 +17,7 @@ type scorer struct {
 	memory     []float64 // both
 	earlier    []float64 // that of an earlier one
 	reasons    []Reason
-	order      []ranked
+	order      ranking
 	shares     []float64 // of the features in the inputs of an Attributor
 }
 
@@ -193,22 +193,13 @@ func (s *scorer) explain(row Row, out *Scores, target int32) {
 		features = features[:n-1]
 	}
 	terms := s.reasons[len(features):]
-	// Insertion sort of a few dozen entries, no allocation, and equal effects stay in configuration order.
-	s.order = s.order[:0]
-	for i := range features {
-		x := ranked{math.Abs(features[i].Effect), int32(i)}
-		s.order = append(s.order, x)
-		at := i
-		for ; at > 0 && s.order[at-1].size < x.size; at-- {
-			s.order[at] = s.order[at-1]
-		}
-		s.order[at] = x
-	}
+	s.order.start(features)
 	if s.powers.selector != nil {
 		out.Subspace, out.Relevance = s.powers.selector.Select(row, out.Subspace, out.Relevance)
-	} else if len(features) > 0 && s.order[0].size > 0 {
-		for _, x := range s.order {
-			rel := x.size / s.order[0].size
+	} else if len(features) > 0 && s.order.place(0).size > 0 {
+		for k := range features {
+			x := s.order.place(k)
+			rel := x.size / s.order.place(0).size
 			if rel < minRelevance {
 				break
 			}
@@ -220,10 +211,8 @@ func (s *scorer) explain(row Row, out *Scores, target int32) {
 	if w := s.spec.Options.Why; w >= 0 {
 		why, terms, least = min(w, why), nil, float64(s.spec.Options.MinCount)
 	}
-	for _, x := range s.order {
-		if why == 0 {
-			break
-		}
+	for k := 0; why > 0 && k < len(features); k++ {
+		x := s.order.place(k)
 		reason := features[x.at]
 		if reason.N < least {
 			continue
@@ -264,6 +253,37 @@ func (s *scorer) attribute(row Row) {
 			}
 		}
 	}
+}
+
+// ranking holds reasons by the size of their effects, the largest first and equal ones in configuration order. Only as
+// many places are in order as were asked for: a score shows a few of its features.
+type ranking struct {
+	all     []ranked
+	ordered int
+}
+
+// start takes the reasons of a score.
+func (r *ranking) start(reasons []Reason) {
+	r.all, r.ordered = r.all[:0], 0
+	for i := range reasons {
+		r.all = append(r.all, ranked{math.Abs(reasons[i].Effect), int32(i)})
+	}
+}
+
+// place returns the reason at place k.
+func (r *ranking) place(k int) ranked {
+	for r.ordered <= k {
+		rest := r.all[r.ordered:]
+		best, at := rest[0], 0
+		for i, x := range rest {
+			if x.size > best.size || x.size == best.size && x.at < best.at {
+				best, at = x, i
+			}
+		}
+		rest[0], rest[at] = best, rest[0]
+		r.ordered++
+	}
+	return r.all[k]
 }
 
 // ranked is a reason's place by the size of its effect.
