@@ -18,6 +18,8 @@ type counts struct {
 
 	unit    float64     // weight of one record's worth of evidence, model.Unit
 	rates   []rate      // of each horizon, two classes
+	base    []float64   // the same in the form of ratios, horizons x (class 0, class 1): pseudo-records
+	times   []float64   // and 1, inverse base odds
 	shares  []classRate // of each horizon and class, more classes
 	wt      []float64   // half-lives: room to work, as the next two
 	blended []float64   // half-lives x classes
@@ -29,6 +31,7 @@ type counts struct {
 func (s *counts) deriveCounts() {
 	s.rates, s.shares = make([]rate, s.horizons), make([]classRate, s.horizons*s.classes)
 	s.every = newEveryRecord(s.horizons)
+	s.base, s.times = make([]float64, 2*s.horizons), make([]float64, 2*s.horizons)
 	s.wt, s.blended = make([]float64, len(s.half)), make([]float64, len(s.half)*s.classes)
 	s.weigh(0, 1)
 }
@@ -85,7 +88,9 @@ func (s *counts) refresh() {
 		v := s.pseudo(h)
 		n0, n1 := s.cur.class[2*h]+v, s.cur.class[2*h+1]+v
 		m := s.opt.Prior * s.unit * s.clock.now[h] / (n0 + n1)
-		s.rates[h] = rate{a: m * n1, b: m * n0, odds: n0 / n1, logit: ln(n1 / n0)}
+		r := rate{a: m * n1, b: m * n0, odds: n0 / n1, logit: ln(n1 / n0)}
+		s.rates[h] = r
+		s.base[2*h], s.base[2*h+1], s.times[2*h], s.times[2*h+1] = r.b, r.a, 1, r.odds
 	}
 }
 

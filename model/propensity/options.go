@@ -159,6 +159,7 @@ type plan struct {
 	opt     Options
 	fitted  []bool           // of each external input slot: see Block
 	using   []int            // cards that use each horizon, always a prefix of at least two
+	masks   [][cards]uint64  // likewise, see maskOf
 	between []float64        // of each pair of horizons, see there
 	way     []float64        // likewise, see ways
 	told    float64          // shownFrom the features
@@ -307,6 +308,7 @@ func (p *plan) divide() {
 				p.start[h][k] = 1 / float64(n)
 			}
 		}
+		p.masks = append(p.masks, maskOf(p.using[h]))
 	}
 }
 

@@ -13,42 +13,10 @@ import (
 func (s *Scorecard) score2(row model.Row, inputs []float64, m memory) float64 {
 	H := s.horizons
 	x := m.shared
-	at := 0
-	stride := 2 * len(s.half)
-	rates := s.rates
-	for i := range s.features {
-		dst := x[at : at+H]
-		at += H
-		c := s.cells[i]
-		if c == noCell {
-			clear(dst)
-			continue
-		}
-		if s.order[i] != nil && s.lifted(i, c, dst) {
-			continue
-		}
-		count := s.cur.feat[i].count
-		n := count[c*stride : c*stride+stride]
-		if k := s.far[i]; k >= 0 {
-			s.further2(s.cur.feat[i].further.at(k), n, dst)
-			continue
-		}
-		if t := s.parts[i]; t > 0 {
-			side := count[s.sides[i]*stride : s.sides[i]*stride+stride]
-			for h := range dst {
-				r := &rates[h]
-				n0, n1 := n[2*h]+t*(side[2*h]-n[2*h]), n[2*h+1]+t*(side[2*h+1]-n[2*h+1])
-				dst[h] = ln((n1 + r.a) * r.odds / (n0 + r.b))
-			}
-			continue
-		}
-		for h := range dst {
-			r := &rates[h]
-			dst[h] = ln((n[2*h+1] + r.a) * r.odds / (n[2*h] + r.b))
-		}
-	}
-	for h := range rates {
-		x[at] = rates[h].logit
+	s.lifts2(x[:len(s.features)*H])
+	at := len(s.features) * H
+	for h := range s.rates {
+		x[at] = s.rates[h].logit
 		at++
 	}
 	s.age(x[:at])
@@ -70,6 +38,52 @@ func (s *Scorecard) score2(row model.Row, inputs []float64, m memory) float64 {
 	m.mixed[0] = s.mixed2(m)
 	s.res.remember(m)
 	return s.res.published(m, 0)
+}
+
+// lifts2 writes the log-lifts of the cells in s.cells, features x horizons, as no late label draws them. The logarithms
+// are taken of all at once; those of cells that have other sums follow.
+func (s *counts) lifts2(x []float64) {
+	H, stride := s.horizons, 2*len(s.half)
+	some := false
+	for i := range s.features {
+		dst := x[i*H : i*H+H]
+		c := s.cells[i]
+		if c == noCell || s.order[i] != nil || s.far[i] >= 0 {
+			some = true
+			for h := range dst {
+				dst[h] = 1
+			}
+			continue
+		}
+		count, t := s.cur.feat[i].count, s.parts[i]
+		var side []float64
+		if t > 0 {
+			side = count[s.sides[i]*stride : (s.sides[i]+1)*stride]
+		}
+		ratios(dst, count[c*stride:(c+1)*stride], side, t, s.base, s.times)
+	}
+	logs(x)
+	if !some {
+		return
+	}
+	for i := range s.features {
+		dst := x[i*H : i*H+H]
+		c := s.cells[i]
+		if c == noCell {
+			clear(dst)
+			continue
+		}
+		if s.order[i] == nil && s.far[i] < 0 || s.order[i] != nil && s.lifted(i, c, dst) {
+			continue
+		}
+		n := s.cur.feat[i].count[c*stride : (c+1)*stride]
+		if k := s.far[i]; k >= 0 {
+			s.further2(s.cur.feat[i].further.at(k), n, dst)
+			continue
+		}
+		ratios(dst, n, nil, 0, s.base, s.times) // an ordered axis is not smooth
+		logs(dst)
+	}
 }
 
 // further2 writes the inputs of a further level with the counts n. Its pseudo-records are not of the base rate but of
@@ -131,52 +145,31 @@ func (s *weights) margins2(x, own []float64) (z [cards]float64) {
 	}
 	H := s.horizons
 	in := s.cur.in
-	var z0, z1, z2, z3 float64
 	for i := range s.features {
 		c := s.cells[i]
 		if c == noCell {
 			continue
 		}
-		w := in[i*H : i*H+H]
-		v := x[i*H : i*H+H]
-		for h := range w {
-			p, u := &w[h].w, v[h]
-			z0 += p[0] * u
-			z1 += p[1] * u
-			z2 += p[2] * u
-			z3 += p[3] * u
-		}
+		addAll(&z, in[i*H:i*H+H], x[i*H:i*H+H])
 		pairs := s.cur.feat[i].pair
 		p := &pairs[c].w
 		if t := s.parts[i]; t > 0 {
 			q := &pairs[s.sides[i]].w
-			z0 += p[0] + t*(q[0]-p[0])
-			z1 += p[1] + t*(q[1]-p[1])
-			z2 += p[2] + t*(q[2]-p[2])
-			z3 += p[3] + t*(q[3]-p[3])
+			z[0] += p[0] + t*(q[0]-p[0])
+			z[1] += p[1] + t*(q[1]-p[1])
+			z[2] += p[2] + t*(q[2]-p[2])
+			z[3] += p[3] + t*(q[3]-p[3])
 			continue
 		}
-		z0 += p[0]
-		z1 += p[1]
-		z2 += p[2]
-		z3 += p[3]
+		z[0] += p[0]
+		z[1] += p[1]
+		z[2] += p[2]
+		z[3] += p[3]
 	}
 	n := len(s.features) * H
-	for j, u := range x[n:] {
-		p := &in[n+j].w
-		z0 += p[0] * u
-		z1 += p[1] * u
-		z2 += p[2] * u
-		z3 += p[3] * u
-	}
-	for j, u := range own {
-		p := &s.cur.own[j].w
-		z0 += p[0] * u
-		z1 += p[1] * u
-		z2 += p[2] * u
-		z3 += p[3] * u
-	}
-	return [cards]float64{z0, z1, z2, z3}
+	addAll(&z, in[n:], x[n:])
+	addAll(&z, s.cur.own, own)
+	return z
 }
 
 // effects2 appends the reasons of all features for the target whose log-odds are sign times those of class 1, and
@@ -194,40 +187,27 @@ func (s *Scorecard) effects2(row model.Row, m memory, sign float64, dst []model.
 }
 
 // part2 returns the part of feature i in the margin of each card: log-lifts, cell and linear input, by their weights.
-func (s *weights) part2(i int, x, own []float64) [cards]float64 {
+func (s *weights) part2(i int, x, own []float64) (z [cards]float64) {
 	H := s.horizons
-	w, v := s.cur.in[i*H:i*H+H], x[i*H:i*H+H]
-	var z0, z1, z2, z3 float64
-	for h, u := range v {
-		p := &w[h].w
-		z0 += p[0] * u
-		z1 += p[1] * u
-		z2 += p[2] * u
-		z3 += p[3] * u
-	}
+	addAll(&z, s.cur.in[i*H:i*H+H], x[i*H:i*H+H])
 	if c := s.cells[i]; c != noCell {
 		pairs, t := s.cur.feat[i].pair, s.parts[i]
-		p, by := &pairs[c].w, 1-t
-		z0 += p[0] * by
-		z1 += p[1] * by
-		z2 += p[2] * by
-		z3 += p[3] * by
+		addPart(&z, &pairs[c].w, 1-t)
 		if t > 0 {
-			p := &pairs[s.sides[i]].w
-			z0 += p[0] * t
-			z1 += p[1] * t
-			z2 += p[2] * t
-			z3 += p[3] * t
+			addPart(&z, &pairs[s.sides[i]].w, t)
 		}
 	}
 	if f := &s.features[i]; f.linear >= 0 {
-		p, u := &s.cur.own[1+f.linear].w, own[1+f.linear]
-		z0 += p[0] * u
-		z1 += p[1] * u
-		z2 += p[2] * u
-		z3 += p[3] * u
+		addPart(&z, &s.cur.own[1+f.linear].w, own[1+f.linear])
 	}
-	return [cards]float64{z0, z1, z2, z3}
+	return z
+}
+
+func addPart(z, w *[cards]float64, x float64) {
+	z[0] += w[0] * x
+	z[1] += w[1] * x
+	z[2] += w[2] * x
+	z[3] += w[3] * x
 }
 
 // learn2 learns a record of class y whose inputs and margins are in m and whose cells are in s.cells. The
@@ -289,28 +269,24 @@ func descend2(s *weights, r *[cards]float64, weight float64, x, own []float64) {
 		sq, cell, step := &by.sq, &by.cell, &by.step
 		pairs := s.cur.feat[i].pair
 		if t := s.parts[i]; t > 0 {
-			descend(&pairs[c], cards, 1-t, sq, cell)
-			descend(&pairs[s.sides[i]], cards, t, sq, cell)
+			descendOne(&pairs[c], 1-t, sq, cell)
+			descendOne(&pairs[s.sides[i]], t, sq, cell)
 		} else {
-			descend(&pairs[c], cards, 1, sq, cell)
+			descendOne(&pairs[c], 1, sq, cell)
 		}
-		w := in[i*H : i*H+H]
-		v := x[i*H : i*H+H]
-		for h := range w {
-			descend(&w[h], s.using[h], v[h], sq, step)
-		}
+		descendAll(in[i*H:i*H+H], x[i*H:i*H+H], s.using, s.masks, sq, step)
 		if s.order[i] != nil {
 			s.project(i, true)
 		}
 	}
 	n := len(s.features) * H
 	for j, u := range x[n:] {
-		use := cards
-		if j < H {
-			use = s.using[j]
-		}
-		if u != 0 {
-			descend(&in[n+j], use, u, &sq, &step)
+		switch {
+		case u == 0:
+		case j < H:
+			descendAll(in[n+j:n+j+1], x[n+j:], s.using[j:], s.masks[j:], &sq, &step)
+		default:
+			descendOne(&in[n+j], u, &sq, &step)
 		}
 	}
 	for j, u := range own {
@@ -321,7 +297,7 @@ func descend2(s *weights, r *[cards]float64, weight float64, x, own []float64) {
 		if s.opt.Follow && j > 0 {
 			by = s.bent(s.linearOf[j-1], &all)
 		}
-		descend(&s.cur.own[j], cards, u, &by.sq, &by.step)
+		descendOne(&s.cur.own[j], u, &by.sq, &by.step)
 	}
 	if s.bound {
 		s.projectLinear()

@@ -1,0 +1,27 @@
+package propensity
+
+import "golang.org/x/sys/cpu"
+
+// lanes says that the processor computes four numbers at once.
+var lanes = cpu.X86.HasAVX2
+
+// logLanes is logs of whole fours, up to the first four of which some number is not a normal positive one. It returns
+// how many numbers are done.
+//
+//go:noescape
+func logLanes(x *float64, n int, table *[128][2]float64) (done int)
+
+// ratioLanes is ratios of n horizons; side is nil where the neighbour has no part.
+//
+//go:noescape
+func ratioLanes(dst, cell, side *float64, part float64, base, times *float64, n int)
+
+// sumLanes is addAll of n weights.
+//
+//go:noescape
+func sumLanes(z *[cards]float64, w *pair, x *float64, n int)
+
+// stepLanes is descendAll of n weights; use has all bits set of each card that uses the weight.
+//
+//go:noescape
+func stepLanes(w *pair, x *float64, use *[cards]uint64, n int, sq, step *[cards]float64)

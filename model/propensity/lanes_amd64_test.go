@@ -1,0 +1,111 @@
+package propensity
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// plainly calls f without lanes.
+func plainly(f func()) {
+	was := lanes
+	lanes = false
+	defer func() { lanes = was }()
+	f()
+}
+
+// sameBits compares numbers by their bits; all that are none are the same.
+func sameBits(a, b []float64) int {
+	for i := range a {
+		if math.Float64bits(a[i]) != math.Float64bits(b[i]) && !(math.IsNaN(a[i]) && math.IsNaN(b[i])) {
+			return i
+		}
+	}
+	return -1
+}
+
+// odd are numbers at the ends of what a double holds.
+var odd = []float64{0, math.Copysign(0, -1), 1, -1, math.SmallestNonzeroFloat64, 0x1p-1022, math.MaxFloat64, math.Inf(1),
+	math.Inf(-1), math.NaN(), 1 - 0x1p-53, 1 + 0x1p-52, 0x1p-1023, 2, .5}
+
+// TestLanesHaveThePlainBits: four numbers at once are the same numbers, bit for bit, for all lengths, with numbers that
+// no logarithm has among them.
+func TestLanesHaveThePlainBits(t *testing.T) {
+	if !lanes {
+		t.Skip("SKIPPED, NOT CHECKED: the processor has no AVX2")
+	}
+	r := rand.New(rand.NewPCG(7, 1))
+	number := func() float64 {
+		if r.IntN(20) == 0 {
+			return odd[r.IntN(len(odd))]
+		}
+		return math.Exp(r.NormFloat64() * 20)
+	}
+	numbers := func(n int, of func() float64) []float64 {
+		v := make([]float64, n)
+		for i := range v {
+			v[i] = of()
+		}
+		return v
+	}
+	for round := range 4000 {
+		n := r.IntN(23)
+		x := numbers(n, number)
+		got, want := append([]float64(nil), x...), append([]float64(nil), x...)
+		logs(got)
+		plainly(func() { logs(want) })
+		if i := sameBits(got, want); i >= 0 {
+			t.Fatalf("round %d: ln(%v) = %v, want %v", round, x[i], got[i], want[i])
+		}
+
+		cell, base, times := numbers(2*n+3, r.ExpFloat64), numbers(2*n, r.Float64), numbers(2*n, r.ExpFloat64)
+		for i := 0; i < len(times); i += 2 {
+			times[i] = 1
+		}
+		var side []float64
+		if round%2 == 0 {
+			side = numbers(2*n+1, r.ExpFloat64)
+		}
+		got, want = make([]float64, n), make([]float64, n)
+		part := r.Float64()
+		ratios(got, cell, side, part, base, times)
+		plainly(func() { ratios(want, cell, side, part, base, times) })
+		if i := sameBits(got, want); i >= 0 {
+			t.Fatalf("round %d, horizon %d of %d: ratio %v, want %v", round, i, n, got[i], want[i])
+		}
+
+		w := make([]pair, n)
+		using, masks := make([]int, n), make([][cards]uint64, n)
+		for i := range w {
+			copy(w[i].w[:], numbers(cards, r.NormFloat64))
+			copy(w[i].g[:], numbers(cards, func() float64 { return 1 + r.ExpFloat64() }))
+			using[i] = 2 + r.IntN(cards-1)
+			masks[i] = maskOf(using[i])
+		}
+		x = numbers(n, r.NormFloat64)
+		var z [cards]float64
+		copy(z[:], numbers(cards, r.NormFloat64))
+		plain := z
+		addAll(&z, w, x)
+		plainly(func() { addAll(&plain, w, x) })
+		if i := sameBits(z[:], plain[:]); i >= 0 {
+			t.Fatalf("round %d: sum %v of card %d, want %v", round, z[i], i, plain[i])
+		}
+
+		var sq, step [cards]float64
+		copy(sq[:], numbers(cards, r.ExpFloat64))
+		copy(step[:], numbers(cards, r.NormFloat64))
+		slow := append([]pair(nil), w...)
+		descendAll(w, x, using, masks, &sq, &step)
+		plainly(func() { descendAll(slow, x, using, masks, &sq, &step) })
+		if n > 0 {
+			descendOne(&w[0], x[n-1], &sq, &step)
+			plainly(func() { descendOne(&slow[0], x[n-1], &sq, &step) })
+		}
+		for i := range w {
+			if sameBits(w[i].w[:], slow[i].w[:]) >= 0 || sameBits(w[i].g[:], slow[i].g[:]) >= 0 {
+				t.Fatalf("round %d: weight %d used by %d is %v, want %v", round, i, using[i], w[i], slow[i])
+			}
+		}
+	}
+}
