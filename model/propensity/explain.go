@@ -54,7 +54,7 @@ func (s *Scorecard) Effects(row model.Row, pending []float64, target int32, dst 
 		return e
 	}
 	if K == 1 && !s.opt.Follow {
-		dst, sum = s.effects2(row, m, dir[0], dst)
+		dst, sum = effects2(s, row, m, dir[0], dst)
 	} else {
 		for i := range s.features {
 			s.moves(i, m.shared, m.own)
@@ -68,7 +68,7 @@ func (s *Scorecard) Effects(row model.Row, pending []float64, target int32, dst 
 					e += part[k] * d * s.moved[k*K+c]
 				}
 			}
-			dst = append(dst, s.reason(i, row, e))
+			dst = append(dst, reasonOf(s, i, row, e))
 			sum += e
 		}
 	}
@@ -105,8 +105,8 @@ func (s *Scorecard) Effects(row model.Row, pending []float64, target int32, dst 
 	return dst
 }
 
-// reason is that of feature i with the effect e, without its lift.
-func (s *Scorecard) reason(i int, row model.Row, e float64) model.Reason {
+// reasonOf is that of feature i with the effect e, without its lift.
+func reasonOf(s *Scorecard, i int, row model.Row, e float64) model.Reason {
 	f := s.features[i].index
 	return model.Reason{Feature: int32(f), Value: row[f], Effect: e, Lift: math.NaN(), N: s.records(i, s.cells[i])}
 }

@@ -29,8 +29,8 @@ func logs(x []float64) {
 }
 
 // ratios writes into dst, by horizon, the odds of class 1 in a cell, (n_1 + base_1) times_1 / (n_0 + base_0), of counts
-// (n_0, n_1) by horizon. side holds those of a neighbouring cell that has a part in it; without it, it is empty. times_0
-// is 1.
+// (n_0, n_1) by horizon. side holds those of a neighbouring cell that has a part in it, and is empty without one.
+// times_0 is 1.
 func ratios(dst, cell, side []float64, part float64, base, times []float64) {
 	n := len(dst)
 	cell, base, times = cell[:2*n], base[:2*n], times[:2*n]

@@ -14,7 +14,7 @@ func plainly(f func()) {
 	f()
 }
 
-// sameBits compares numbers by their bits; all that are none are the same.
+// sameBits returns the first place of two lists with different bits, -1 where there is none. Any NaN is the same.
 func sameBits(a, b []float64) int {
 	for i := range a {
 		if math.Float64bits(a[i]) != math.Float64bits(b[i]) && !(math.IsNaN(a[i]) && math.IsNaN(b[i])) {
@@ -24,9 +24,9 @@ func sameBits(a, b []float64) int {
 	return -1
 }
 
-// odd are numbers at the ends of what a double holds.
-var odd = []float64{0, math.Copysign(0, -1), 1, -1, math.SmallestNonzeroFloat64, 0x1p-1022, math.MaxFloat64, math.Inf(1),
-	math.Inf(-1), math.NaN(), 1 - 0x1p-53, 1 + 0x1p-52, 0x1p-1023, 2, .5}
+// odd has the ends of the range of a double.
+var odd = []float64{0, math.Copysign(0, -1), 1, -1, math.SmallestNonzeroFloat64, 0x1p-1022, math.MaxFloat64,
+	math.Inf(1), math.Inf(-1), math.NaN(), 1 - 0x1p-53, 1 + 0x1p-52, 0x1p-1023, 2, .5}
 
 // TestLanesHaveThePlainBits: four numbers at once are the same numbers, bit for bit, for all lengths, with numbers that
 // no logarithm has among them.

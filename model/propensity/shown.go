@@ -31,13 +31,13 @@ type sample struct {
 // has no say in it. weight is the sum that towards returned of the feature.
 func (s *weights) shownLift(i, target int, weight float64, dir []float64) float64 {
 	if s.margins > 1 && !s.opt.Follow {
-		if lift, change, base := s.softLift(target, weight); s.tells(i, weight, change, base) {
+		if lift, change, base := s.softLift(target, weight); tells(s, i, weight, change, base) {
 			return lift
 		}
 		return math.NaN()
 	}
-	change, z := s.changeOf(target, weight, dir)
-	if !s.tells(i, weight, change, 1/(1+z)) {
+	change, z := changeOf(s, target, weight, dir)
+	if !tells(s, i, weight, change, 1/(1+z)) {
 		return math.NaN()
 	}
 	return liftOf(change, z)
@@ -59,7 +59,7 @@ func (s *weights) usedLift(target int, weight float64, dir []float64) (lift, cha
 	if s.margins > 1 && !s.opt.Follow {
 		return s.softLift(target, weight)
 	}
-	change, z := s.changeOf(target, weight, dir)
+	change, z := changeOf(s, target, weight, dir)
 	return liftOf(change, z), change, 1 / (1 + z)
 }
 
@@ -67,7 +67,7 @@ func (s *weights) usedLift(target int, weight float64, dir []float64) (lift, cha
 func liftOf(change, z float64) float64 { return (1 + z) / (1 + z*math.Exp(-change)) }
 
 // changeOf returns the change of the target's log-odds from the base rate p_0 of usedLift, and z = (1 - p_0)/p_0.
-func (s *weights) changeOf(target int, weight float64, dir []float64) (change, z float64) {
+func changeOf(s *weights, target int, weight float64, dir []float64) (change, z float64) {
 	var b float64
 	for c, v := range s.ref {
 		change += dir[c] * v

@@ -17,8 +17,8 @@ func newEveryRecord(horizons int) everyRecord {
 		share: make([]float64, horizons), both: make([]float64, horizons*horizons)}
 }
 
-// all returns the figures of all records.
-func (s *counts) all() *everyRecord {
+// everyOf returns the figures of all records.
+func everyOf(s *counts) *everyRecord {
 	r := &s.every
 	if r.known {
 		return r
@@ -26,7 +26,7 @@ func (s *counts) all() *everyRecord {
 	r.known = true
 	H := s.horizons
 	for h := range H {
-		n := s.allOf(h)
+		n := allOf(s, h)
 		r.records[h] = 1 / (s.unit * s.clock.now[h])
 		r.share[h], r.number[h] = r.records[h]/n, n
 		below := 0.
@@ -39,7 +39,7 @@ func (s *counts) all() *everyRecord {
 }
 
 // allOf is the number of all records over horizon h, those of the prior among them.
-func (s *counts) allOf(h int) (n float64) {
+func allOf(s *counts, h int) (n float64) {
 	for _, v := range s.cur.class[h*s.classes : (h+1)*s.classes] {
 		n += v
 	}
@@ -60,11 +60,11 @@ const rounding = 1e-10
 // about returns two sums of positive terms whose difference is spread of feature i, up to rounding times their sum. It
 // reports whether they are known: not where an order pools cells, nor where some half-lives are times and others
 // numbers of records, of which overlap is no mean of its records.
-func (s *weights) about(i int, weight float64) (plus, minus float64, ok bool) {
+func about(s *weights, i int, weight float64) (plus, minus float64, ok bool) {
 	if s.order[i] != nil || s.way == nil {
 		return 0, 0, false
 	}
-	every, t := s.all(), s.parts[i]
+	every, t := everyOf(&s.counts), s.parts[i]
 	late := s.lag > 0 && s.late > 0
 	C, n := s.classes, len(s.half)*s.classes
 	count := s.cur.feat[i].count
@@ -121,8 +121,8 @@ func (s *weights) about(i int, weight float64) (plus, minus float64, ok bool) {
 
 // tells reports whether the change of the target's log-odds from its base rate is more than told of the standard
 // deviations that it has in a cell of feature i that says nothing (shownLift).
-func (s *weights) tells(i int, weight, change, base float64) bool {
-	if plus, minus, ok := s.about(i, weight); ok {
+func tells(s *weights, i int, weight, change, base float64) bool {
+	if plus, minus, ok := about(s, i, weight); ok {
 		got, bound := change*change*base*(1-base), s.told*s.told
 		off := rounding * (plus + minus)
 		switch {

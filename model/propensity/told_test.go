@@ -47,7 +47,7 @@ func TestToldAsByTheVariance(t *testing.T) {
 			for i := range s.features {
 				weight := s.towards(i, m.shared)
 				want := s.spread(i, weight)
-				if plus, minus, ok := s.about(i, weight); ok {
+				if plus, minus, ok := about(&s.weights, i, weight); ok {
 					quick++
 					if off := math.Abs(plus - minus - want); !(off <= rounding*(plus+minus)) || !(plus > 0) {
 						t.Fatalf("%s, step %d, %s, feature %d: %v - %v, want %v", c.name, step, what, i, plus, minus, want)
@@ -58,7 +58,7 @@ func TestToldAsByTheVariance(t *testing.T) {
 					for _, by := range []float64{.2, 1 - 1e-6, 1 - 1e-12, 1 - 0x1p-52, 1, 1 + 0x1p-52, 1 + 1e-12, 1 + 1e-6, 5} {
 						change := -bound * by
 						told := change*change > s.told*s.told*want/(base*(1-base))
-						if got := s.tells(i, weight, change, base); got != told {
+						if got := tells(&s.weights, i, weight, change, base); got != told {
 							t.Fatalf("%s, step %d, %s, feature %d, %v of the bound: told %v, want %v", c.name, step, what, i, by,
 								got, told)
 						}

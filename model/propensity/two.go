@@ -13,7 +13,7 @@ import (
 func (s *Scorecard) score2(row model.Row, inputs []float64, m memory) float64 {
 	H := s.horizons
 	x := m.shared
-	s.lifts2(x[:len(s.features)*H])
+	lifts2(&s.counts, x[:len(s.features)*H])
 	at := len(s.features) * H
 	for h := range s.rates {
 		x[at] = s.rates[h].logit
@@ -42,7 +42,7 @@ func (s *Scorecard) score2(row model.Row, inputs []float64, m memory) float64 {
 
 // lifts2 writes the log-lifts of the cells in s.cells, features x horizons, as no late label draws them. The logarithms
 // are taken of all at once; those of cells that have other sums follow.
-func (s *counts) lifts2(x []float64) {
+func lifts2(s *counts, x []float64) {
 	H, stride := s.horizons, 2*len(s.half)
 	some := false
 	for i := range s.features {
@@ -174,20 +174,20 @@ func (s *weights) margins2(x, own []float64) (z [cards]float64) {
 
 // effects2 appends the reasons of all features for the target whose log-odds are sign times those of class 1, and
 // returns the sum of their effects.
-func (s *Scorecard) effects2(row model.Row, m memory, sign float64, dst []model.Reason) ([]model.Reason, float64) {
+func effects2(s *Scorecard, row model.Row, m memory, sign float64, dst []model.Reason) ([]model.Reason, float64) {
 	p0, p1, p2, p3 := s.mix.part[0]*sign, s.mix.part[1]*sign, s.mix.part[2]*sign, s.mix.part[3]*sign
 	sum := 0.
 	for i := range s.features {
-		z := s.part2(i, m.shared, m.own)
+		z := part2(&s.weights, i, m.shared, m.own)
 		e := 0 + p0*z[0] + p1*z[1] + p2*z[2] + p3*z[3] // 0 + -0 is 0
-		dst = append(dst, s.reason(i, row, e))
+		dst = append(dst, reasonOf(s, i, row, e))
 		sum += e
 	}
 	return dst, sum
 }
 
 // part2 returns the part of feature i in the margin of each card: log-lifts, cell and linear input, by their weights.
-func (s *weights) part2(i int, x, own []float64) (z [cards]float64) {
+func part2(s *weights, i int, x, own []float64) (z [cards]float64) {
 	H := s.horizons
 	addAll(&z, s.cur.in[i*H:i*H+H], x[i*H:i*H+H])
 	if c := s.cells[i]; c != noCell {
