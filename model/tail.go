@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"liftstream/model/wire"
@@ -67,6 +68,9 @@ func (t *tail) push(r *record, out *record) (evicted bool) {
 		t.weight[i], t.clock[i], t.time[i] = r.Weight, r.Clock, r.Time
 		t.offset[i], t.row[i], t.lag[i], t.who[i] = r.offset, r.row, r.lag, r.who
 	} else {
+		if len(t.rows)+t.features > cap(t.rows) {
+			t.grow()
+		}
 		t.rows = append(t.rows, r.Row...)
 		t.class = append(t.class, r.Class)
 		t.outcomes = append(t.outcomes, r.Outcomes)
@@ -81,6 +85,17 @@ func (t *tail) push(r *record, out *record) (evicted bool) {
 	t.touch(i)
 	t.next++
 	return evicted
+}
+
+// grow makes room for as many records again as there are, up to the capacity: append would add a quarter, and copy each
+// record four times until the tail is full.
+func (t *tail) grow() {
+	n := int(min(uint64(max(len(t.class), 64)), t.capacity-uint64(len(t.class))))
+	t.rows = slices.Grow(t.rows, n*t.features)
+	t.class, t.outcomes = slices.Grow(t.class, n), slices.Grow(t.outcomes, n)
+	t.weight, t.clock, t.time = slices.Grow(t.weight, n), slices.Grow(t.clock, n), slices.Grow(t.time, n)
+	t.offset, t.row = slices.Grow(t.offset, n), slices.Grow(t.row, n)
+	t.lag, t.who = slices.Grow(t.lag, n), slices.Grow(t.who, n)
 }
 
 func (t *tail) touch(slot int) {
