@@ -18,9 +18,7 @@ func (s *weights) towards(i int, x []float64) (weight float64) {
 	for h := range H {
 		p, w := &s.cur.in[i*H+h].w, 0.
 		for k := range cards {
-			if p[k] > 0 {
-				w += s.mix.part[k] * p[k]
-			}
+			w += s.mix.part[k] * max(p[k], 0)
 		}
 		s.perHorizon[h] = w
 		weight += w
