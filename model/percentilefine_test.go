@@ -21,8 +21,8 @@ func exactly(window []float64, p float64) float64 {
 	return (below + same/2) / max(float64(len(window)), 1)
 }
 
-// TestPercentilesAreWithinHalfAPercentOfTheRank among the same scores, also where they are nearly the same, as on noise,
-// where many are equal, after their level has changed, and after a restart.
+// TestPercentilesAreWithinHalfAPercentOfTheRank among the same scores, also where they are nearly the same, as on
+// noise, where many are equal, after their level has changed, and after a restart.
 func TestPercentilesAreWithinHalfAPercentOfTheRank(t *testing.T) {
 	normal := func(i int) float64 {
 		u, v := float64(Hash(8, uint64(i))>>11)/(1<<53), float64(Hash(9, uint64(i))>>11)/(1<<53)
