@@ -9,7 +9,8 @@ const lasting = 7000.
 // Variance returns the variance of the log-odds of the class target of the last Effects that comes of the number of the
 // records (METHOD.md 11). Of p, the propensity of target, v = p(1-p); of r_f, the rate of target in the record's cell
 // of feature f, v_f = min(v, r_f (1-r_f)); of the base rate h, v_0 = min(v, h(1-h)). With N records ever learnt, n_f
-// of them in the cell, both effective (model.Unit) and both times M / (M + N), M = lasting, and c_f = 1 / spread_f it is
+// of them in the cell, both effective (model.Unit) and both times M / (M + N), M = lasting, and c_f = 1 / spread_f it
+// is
 //
 //	1/((N + 1) v_0) + sum_f max(1/(n_f v_f + c_f) - 1/(N v_0 + c_f), 0)
 //
