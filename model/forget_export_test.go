@@ -2,8 +2,8 @@ package model
 
 import "slices"
 
-// HeldRows returns the rows of all records in a partition: of the pending store, gone ones in its columns among them,
-// of the tail with its emptied slots, and of the reservoir.
+// HeldRows returns the rows of all records in a partition: of the pending store, with gone ones in its columns, of the
+// tail with its emptied slots, and of the reservoir.
 func HeldRows(p *Partition) (rows []Row) {
 	s := p.store
 	for k, part := range s.parts {

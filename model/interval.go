@@ -10,11 +10,16 @@ type Interval struct{ Low, High float64 }
 // chosen on planted truths, see MODEL.md 9.
 const misfitWeight = 2
 
+// misfitRise bounds the factor by which the misfit counts more where a propensity is extreme.
+const misfitRise = 4
+
 // intervalOf is that of the propensity of the target of the score in entry i, see misfit:
 //
-//	1/(1 + exp(-ln(p/(1-p)) -+ z sqrt(variance + misfitWeight misfit)))
+//	1/(1 + exp(-ln(p/(1-p)) -+ z sqrt(variance + misfitWeight g misfit)))
 //
-// with the two-sided normal quantile z of Options.Interval. It takes note of the score.
+// with the two-sided normal quantile z of Options.Interval, and g = (1 + h(1-h)/(p(1-p)))/2, at most misfitRise, h
+// being the base rate: the misfit is a mean by p(1-p), and errors of the log-odds are larger where that is small. It
+// takes note of the score.
 func intervalOf(p *Partition, out *Scores, i int) Interval {
 	varied, able := p.scorer.scorecard.(Varied)
 	if !p.trained || !able {
@@ -23,7 +28,10 @@ func intervalOf(p *Partition, out *Scores, i int) Interval {
 	}
 	p.misfit.meet(p.row, p.scorer.reasons)
 	q := out.P[i*out.Classes+int(out.Target[i])]
-	variance := varied.Variance(q, p.misfit.effect) + misfitWeight*max(p.misfit.square, 0)
+	target := out.Target[i]
+	h := p.scorer.scorecard.BaseRate(target)
+	rise := min((1+h*(1-h)/(q*(1-q)))/2, misfitRise)
+	variance := varied.Variance(target, q, p.misfit.effect) + misfitWeight*rise*max(p.misfit.square, 0)
 	by := math.Exp(math.Sqrt2 * math.Erfinv(p.spec.Options.Interval) * math.Sqrt(variance))
 	odds := q / (1 - q)
 	return Interval{odds / (odds + by), 1 - 1/(1+odds*by)}

@@ -25,7 +25,7 @@ type misfit struct {
 	met      float64   // records in effect
 	sums     []misfitSum
 	n        float64 // labelled records
-	square   float64 // mean square of the error of the log-odds that the cells see, as of the last look; may be below 0
+	square   float64 // mean square of the error of the log-odds that the cells see, as of the last look
 
 	at    []int     // cells of the row in hand
 	alone []float64 // misfit of each feature: room to work
@@ -107,19 +107,22 @@ func (s *misfitSum) add(residual, information float64) {
 //
 //	T_0 + sum_f (T_f - T_0) + sum_fg (T_fg - T_f - T_g + T_0)
 //
-// with T_0 over all records and T_f, T_fg over the cells of one and of two features (the analysis of variance).
+// with T_0 over all records and T_f, T_fg over the cells of one and of two features (the analysis of variance). Each
+// of the three is a mean square and counts as 0 where noise has made it negative: of a rare class the sum over all
+// pairs is so far below 0 that it would hide the other two.
 func (d *misfit) look() {
 	mean := misfitOf(d.sums[:1])
-	d.square = mean
+	one, two := 0., 0.
 	next := 1 + len(d.of)*misfitCells
 	for i := range d.alone {
 		d.alone[i] = misfitOf(d.sums[1+i*misfitCells:][:misfitCells]) - mean
-		d.square += d.alone[i]
+		one += d.alone[i]
 		for j := range i {
-			d.square += misfitOf(d.sums[next:][:misfitCells*misfitCells]) - d.alone[i] - d.alone[j] - mean
+			two += misfitOf(d.sums[next:][:misfitCells*misfitCells]) - d.alone[i] - d.alone[j] - mean
 			next += misfitCells * misfitCells
 		}
 	}
+	d.square = max(mean, 0) + max(one, 0) + max(two, 0)
 	fade := math.Exp2(-misfitBlock / misfitHalf)
 	for i := range d.sums {
 		s := &d.sums[i]

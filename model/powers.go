@@ -92,10 +92,10 @@ type Apportioner interface {
 
 // Varied is a Scorecard that can say how sure a propensity is.
 type Varied interface {
-	// Variance returns the variance of the log-odds of the class of the last Effects, of propensity p, that comes of the
-	// number of the records: NaN where nothing is known. spread has the mean square of the contributions of each feature,
-	// in the order of Effects.
-	Variance(p float64, spread []float64) float64
+	// Variance returns the variance of the log-odds of the class target of the last Effects, of propensity p, that
+	// comes of the number of the records: NaN where nothing is known. spread has the mean square of the contributions
+	// of each feature, in the order of Effects.
+	Variance(target int32, p float64, spread []float64) float64
 }
 
 // Keyed is a Component whose inputs have keys of their meaning. The inputs of others are known by their numbers.
