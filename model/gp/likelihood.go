@@ -114,6 +114,22 @@ func factorise(p Params, obs []Observation, limit float64) (l, kernel [][]float6
 	}
 }
 
+// capacitance returns the factor c of I + L' D^-1 L = c c', with weight = 1/D. It overwrites scaled, of as many numbers.
+func capacitance(l [][]float64, weight, scaled []float64) (c factor) {
+	b := make([]float64, len(l))
+	for i := range l {
+		for k := range scaled {
+			scaled[k] = l[i][k] * weight[k]
+		}
+		for j := range i + 1 {
+			b[j] = vector.Dot(scaled, l[j])
+		}
+		b[i]++
+		c = c.grow(b[:i+1], math.SmallestNonzeroFloat64)
+	}
+	return c
+}
+
 // lowRank computes the terms for K^ = L L' with the pivots held fixed: K^ = Z P^-1 Z', Z = K_f(A, pivots), P =
 // K_f(pivots, pivots), so dK^ = dZ W + W' dZ' - W' dP W with W = P^-1 Z'.
 func lowRank(p Params, mean float64, obs []Observation, slopes bool) terms {
@@ -132,19 +148,7 @@ func lowRank(p Params, mean float64, obs []Observation, slopes bool) terms {
 	l, kernel, pivots, trace := factorise(p, obs, residualShare*noise)
 	q := len(l)
 	scaled := make([]float64, n)
-	// b = I + L' D^-1 L = c c'.
-	b := make([]float64, q)
-	var c factor
-	for i := range q {
-		for k := range scaled {
-			scaled[k] = l[i][k] * weight[k]
-		}
-		for j := range i + 1 {
-			b[j] = vector.Dot(scaled, l[j])
-		}
-		b[i]++
-		c = c.grow(b[:i+1], math.SmallestNonzeroFloat64)
-	}
+	c := capacitance(l, weight, scaled)
 	alpha := make([]float64, n)
 	for k := range alpha {
 		alpha[k] = res[k] * weight[k]

@@ -108,7 +108,7 @@ func TestOtherShapes(t *testing.T) {
 			Update(make([]float64, 8), make([]float64, 2), make([]float64, 4), make([]float64, 8), make([]float64, 2),
 				make([]float64, 2))
 		},
-		"short": func() { Dot(make([]float64, 2), make([]float64, 1, 1)) },
+		"short": func() { Dot(make([]float64, 2), make([]float64, 1)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {

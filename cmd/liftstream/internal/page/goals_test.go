@@ -70,7 +70,16 @@ func TestGoalTally(t *testing.T) {
 	if g := v[1]; g.Records != 0 || math.Abs(float64(g.Mean)-.25) > 1e-12 || !math.IsNaN(float64(g.LogLoss)) {
 		t.Errorf("a goal that no event tells: %+v", g)
 	}
-	parts, err := render(&moment{Live: Live{Goals: v, View: board.View()}})
+	if none := NewGoalTally(nil); none != nil || none.View() != nil {
+		t.Error("a tally of no goals")
+	}
+	goalsShown(t, v, board.View())
+}
+
+// goalsShown: two goals have a row each in the part of the page, and without goals it is empty.
+func goalsShown(t *testing.T, v []GoalView, view View) {
+	t.Helper()
+	parts, err := render(&moment{Live: Live{Goals: v, View: view}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,10 +92,7 @@ func TestGoalTally(t *testing.T) {
 			t.Error("no part of the goals")
 		}
 	}
-	if none := NewGoalTally(nil); none != nil || none.View() != nil {
-		t.Error("a tally of no goals")
-	}
-	if parts, err = render(&moment{Live: Live{View: board.View()}}); err != nil || parts[3].HTML != "" {
+	if parts, err = render(&moment{Live: Live{View: view}}); err != nil || parts[3].HTML != "" {
 		t.Errorf("a page without goals has a part of them: %v", err)
 	}
 }
