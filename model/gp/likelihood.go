@@ -114,7 +114,8 @@ func factorise(p Params, obs []Observation, limit float64) (l, kernel [][]float6
 	}
 }
 
-// capacitance returns the factor c of I + L' D^-1 L = c c', with weight = 1/D. scaled, of as many numbers, is overwritten.
+// capacitance returns the factor c of I + L' D^-1 L = c c', with weight = 1/D. It overwrites scaled, which has as many
+// numbers.
 func capacitance(l [][]float64, weight, scaled []float64) (c factor) {
 	b := make([]float64, len(l))
 	for i := range l {

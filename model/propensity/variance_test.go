@@ -32,7 +32,7 @@ func TestVarianceDoesNotFollowTheScaleOfWeights(t *testing.T) {
 		for i := range 100 {
 			s := c.live[0]
 			s.Score(ex[i].Row, nil, pending, prob)
-			got = append(got, s.Variance(prob[1], spread))
+			got = append(got, s.Variance(1, prob[1], spread))
 		}
 		if want == nil {
 			want = got
