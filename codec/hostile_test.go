@@ -129,9 +129,9 @@ func survivor(t testing.TB, o Options) (*Decoder, *ScoreEncoder) {
 
 // TestDecodeNoPanic damages valid messages at every byte, and cuts them at every length.
 func TestDecodeNoPanic(t *testing.T) {
-	run := modeltest.Alone(t)
+	modeltest.Computes(t)
 	for _, seed := range seeds(t) {
-		run(seed.name, func(t *testing.T) {
+		t.Run(seed.name, func(t *testing.T) {
 			d, e := survivor(t, seed.o)
 			var b model.Batch
 			var l model.Labels
@@ -160,7 +160,7 @@ func TestDecodeNoPanic(t *testing.T) {
 
 // TestLyingLengths: memory must not be allocated for bytes that a message announces and does not have.
 func TestLyingLengths(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	for _, seed := range seeds(t) {
 		d, e := survivor(t, seed.o)
 		var b model.Batch

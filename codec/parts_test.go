@@ -38,7 +38,7 @@ func partsOf(t *testing.T, o Options, n, step, limit, room int) (value []byte, p
 
 // A part takes rows until they no longer fit. Whether the buffer has room for the rows that do not must not show.
 func TestPartsDoNotDependOnTheRoomOfTheirBuffer(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	for _, format := range []Format{FormatArrow, FormatJSONL} {
 		o := contractOptions()
 		o.Format = format

@@ -95,7 +95,7 @@ func answer(t *testing.T, d *Decoder, e *ScoreEncoder, x turn, limit int) (out [
 // TestNothingOfAMessageIsLeftInTheNext: a decoder and an encoder that have taken other messages give the same as new
 // ones, in every form, format and limit.
 func TestNothingOfAMessageIsLeftInTheNext(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	all := turns(t)
 	for _, format := range []Format{FormatArrow, FormatJSONL} {
 		for _, features := range []Features{FeaturesNone, FeaturesSelected, FeaturesAll} {

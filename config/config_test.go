@@ -474,7 +474,7 @@ lift: {knots: 25}
 }
 
 func TestTooManyFeatures(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	text := minimal
 	for i := range MaxFeatures {
 		text += fmt.Sprintf("    - {name: f%d, kind: continuous}\n", i)

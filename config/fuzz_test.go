@@ -69,7 +69,7 @@ func FuzzParse(f *testing.F) {
 
 // TestParseNoPanic cuts and damages a good file all over.
 func TestParseNoPanic(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	for _, b := range seeds(t) {
 		checkParse(t, b)
 	}

@@ -64,7 +64,7 @@ func list(n int, pattern string) string {
 
 // TestLimitsHoldAtTheirEnds: each file is taken at a limit and refused one step beyond it, with that one problem.
 func TestLimitsHoldAtTheirEnds(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	record := func(classes, features string) string {
 		return "name: bank\nrecord:\n  label: {column: class, classes: [" + classes + "]}\n  features: [" + features + "]\n"
 	}

@@ -14,7 +14,7 @@ import (
 // TestEachValueMayBeUnseen: a file is checked away from the environment in which it runs. A reference to a value that
 // is not seen is no problem.
 func TestEachValueMayBeUnseen(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	text, err := os.ReadFile("testdata/full.yaml")
 	if err != nil {
 		t.Fatal(err)

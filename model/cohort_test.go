@@ -140,7 +140,7 @@ func TestAYesAfterItsWindowRetractsTheNo(t *testing.T) {
 // before it no score is ok. The first corrections come two windows late, and means of single windows swing until they
 // have: a second look begins after three windows.
 func TestMeansAreTheRatesOfTheOutcome(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	const window, n = 5000, 30_000
 	for _, rate := range []float64{.02, .12, .4} {
 		for _, mean := range []float64{.2, .6, 1} { // windows

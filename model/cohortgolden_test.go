@@ -48,7 +48,7 @@ func windowsGoOn(p *model.Partition, i int) {
 // TestGoldenWindows reads stores that a build wrote whose sections room/N held all of a record: labels that wait, ids
 // that several records bear, and records that none of these means. They go on as a partition of this build does.
 func TestGoldenWindows(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	for match, name := range map[model.Match]string{model.MatchNewest: "newest", model.MatchAll: "all"} {
 		file := "testdata/room-4-" + name + ".gz"
 		if os.Getenv("LIFTSTREAM_GOLDEN") == "write rooms" { // by a build that has them

@@ -18,7 +18,7 @@ import (
 // TestModelOfFilesComesBesideTheTail: a model that marks nothing of a partition, or more than it has learnt, knows none
 // of its records: the partition learns all of them again under the model's structure.
 func TestModelOfFilesComesBesideTheTail(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	spec := newSpec(nil)
 	files := model.NewBuilder(spec)
 	files.Add(rows(0, 3000))
@@ -149,7 +149,7 @@ func TestFitIsDeterministicAndModelsRoundTrip(t *testing.T) {
 // TestAModelMadeAnewForgetsTheCellsThatServe: the cells of a first model, cut from few records, stay in the next fit
 // where they still serve, and in none that is made anew.
 func TestAModelMadeAnewForgetsTheCellsThatServe(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	spec := newSpec(nil)
 	o := propensity.Default()
 	o.Blocks = []propensity.Block{{Name: "lift", Inputs: lift.MaxEntered, Fitted: true}}

@@ -89,7 +89,7 @@ func goneBy(value float64) func(b *model.Batch) {
 // TestNothingOfAForgottenRecordIsLeft in the bytes of a state: neither its values nor the sum of its id. The state is
 // restored to the same bytes, and a replay of the order gives them too. A record of no id, and one of another, stays.
 func TestNothingOfAForgottenRecordIsLeft(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	const odd = 33.123456789012345
 	spec := newSpec(func(o *model.Options) {
 		o.TailBytes, o.DedupWindow, o.DedupBytes = 1, 1<<50, 1<<20

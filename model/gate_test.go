@@ -258,7 +258,7 @@ func sense(t *testing.T, spec *model.Spec, m *model.Model, p ...*model.Partition
 // TestInvertedLabelsAreSeen where the scores have followed them long since, in one partition of two, and in the newest
 // records alone; and neither where labels are as they were nor where they are coins.
 func TestInvertedLabelsAreSeen(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	coins := func(b *model.Batch) {
 		for i := range b.Label {
 			b.Label[i] = int32(model.Hash(9, uint64(b.Row[i])) % 2)

@@ -8,17 +8,18 @@ type Interval struct{ Low, High float64 }
 
 // misfitWeight multiplies the misfit in the variance of an interval: its cells see a part of it. It was
 // chosen on planted truths, see MODEL.md 9.
-const misfitWeight = 2
+const misfitWeight = 3.5
 
 // misfitRise bounds the factor by which the misfit counts more where a propensity is extreme.
 const misfitRise = 4
 
 // intervalOf is that of the propensity of the target of the score in entry i, see misfit:
 //
-//	1/(1 + exp(-ln(p/(1-p)) -+ z sqrt(variance + misfitWeight g misfit)))
+//	1/(1 + exp(-ln(p/(1-p)) -+ z sqrt(max(variance, misfitWeight g misfit))))
 //
 // with the two-sided normal quantile z of Options.Interval, and g = (1 + h(1-h)/(p(1-p)))/2, at most misfitRise, h
-// being the base rate: the misfit is a mean by p(1-p), and errors of the log-odds are larger where that is small. It
+// being the base rate: the misfit is a mean by p(1-p), and errors of the log-odds are larger where that is small. The
+// larger of the two counts, not their sum: the misfit has the errors in it that come of the number of the records. It
 // takes note of the score.
 func intervalOf(p *Partition, out *Scores, i int) Interval {
 	varied, able := p.scorer.scorecard.(Varied)
@@ -31,7 +32,7 @@ func intervalOf(p *Partition, out *Scores, i int) Interval {
 	target := out.Target[i]
 	h := p.scorer.scorecard.BaseRate(target)
 	rise := min((1+h*(1-h)/(q*(1-q)))/2, misfitRise)
-	variance := varied.Variance(target, q, p.misfit.effect) + misfitWeight*rise*max(p.misfit.square, 0)
+	variance := max(varied.Variance(target, q, p.misfit.effect), misfitWeight*rise*p.misfit.square)
 	by := math.Exp(math.Sqrt2 * math.Erfinv(p.spec.Options.Interval) * math.Sqrt(variance))
 	odds := q / (1 - q)
 	return Interval{odds / (odds + by), 1 - 1/(1+odds*by)}

@@ -215,7 +215,7 @@ func sifted(p *model.Partition, from, to int) (out []int32) {
 }
 
 func TestRestoredSieveGoesOnAsTheOriginal(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	for _, at := range []int{0, 10, 640, 4000, 12_000} {
 		p := model.NewPartition(sieving(6000), 0)
 		sifted(p, 0, at)
@@ -262,7 +262,7 @@ func TestSieveIsSwitchedOnAndOff(t *testing.T) {
 }
 
 func TestHostileSieveNoPanic(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	spec := sieving(6000)
 	p := model.NewPartition(spec, 0)
 	sifted(p, 0, 5000)

@@ -31,7 +31,7 @@ func TestRestoredStateGoesOnAsTheOriginal(t *testing.T) {
 }
 
 func TestHostileStateNoPanic(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	spec := newSpec(nil)
 	p := model.NewPartition(spec, 0)
 	feed(p, 0, 400, 100, func(b *model.Batch) { withhold(b, 3) })

@@ -89,7 +89,7 @@ func TestAStillPartitionScoresAndLearnsNothing(t *testing.T) {
 
 // TestAReturnGivesTheModelAsItWasPublished after 30,000 other records, which the tail does not hold any more.
 func TestAReturnGivesTheModelAsItWasPublished(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	spec := newSpec(nil)
 	p := model.NewPartition(spec, 0)
 	feed(p, 0, 3000, 100, nil)

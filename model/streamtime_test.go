@@ -42,7 +42,7 @@ func timed(b *model.Batch) {
 // on the event or on its label. All labels are learnt, whether one record has a wild time or several, at the beginning
 // or later.
 func TestARecordOfAWildTimeDisturbsNoOther(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	const n, late, size = 10_000, 600, 50
 	spec := newSpec(func(o *model.Options) { o.WaitWindow, o.WaitBytes = int64(time.Hour), 1<<26 })
 	for _, onLabel := range []bool{false, true} {
@@ -137,7 +137,7 @@ func TestWindowsCloseWhereEachRecordComesAfterAGap(t *testing.T) {
 // TestAWildTimeLeavesHalfLivesOfDurations: the log-loss of the records behind one of a wild time stays as it is without
 // it. The rate of the class drifts, so that the half-lives matter.
 func TestAWildTimeLeavesHalfLivesOfDurations(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	o := propensity.Default()
 	o.HalfLives = []model.HalfLife{{Duration: time.Hour}, {Duration: 24 * time.Hour}, {}}
 	spec := newSpec(nil)

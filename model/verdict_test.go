@@ -16,7 +16,7 @@ import (
 // model: of each partition the first records after the fit, its share of the limit; losses by weight; and the interval
 // over 20 batches of the records of all partitions in the order of their times.
 func TestAVerdictIsThatOfItsRecords(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	spec := newSpec(nil)
 	weigh := func(b *model.Batch) {
 		for i := range b.Row {

@@ -35,7 +35,7 @@ func (s sectionsSeen) look(t *testing.T, step string, p *model.Partition) (chang
 // TestASectionThatChangesGetsAnotherVersion, by each command and each of its ways: else a snapshot would keep the old
 // bytes.
 func TestASectionThatChangesGetsAnotherVersion(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	spec := newSpec(fullOptions)
 	spec.Options.WaitWindow, spec.Options.WaitBytes = 0, 1<<24
 	p := model.NewPartition(spec, 1)

@@ -4,13 +4,17 @@ import "math"
 
 // lasting is the number of records beyond which further ones make a propensity hardly surer: weights, calibration
 // and mixture follow the newest records for ever. Chosen on planted truths, see METHOD.md 11.
-const lasting = 7000.
+const lasting = 5000.
+
+// narrower is the factor by which the weights of a feature vary less than its contributions do: these have the errors of
+// the weights in them. Chosen likewise.
+const narrower = 1.5
 
 // Variance returns the variance of the log-odds of the class target of the last Effects that comes of the number of the
 // records (METHOD.md 11). Of p, the propensity of target, v = p(1-p); of r_f, the rate of target in the record's cell
 // of feature f, v_f = min(v, r_f (1-r_f)); of the base rate h, v_0 = min(v, h(1-h)). With N records ever learnt, n_f
-// of them in the cell, both effective (model.Unit) and both times M / (M + N), M = lasting, and c_f = 1 / spread_f it
-// is
+// of them in the cell, both effective (model.Unit) and both times M / (M + N), M = lasting, and c_f = narrower /
+// spread_f it is
 //
 //	1/((N + 1) v_0) + sum_f max(1/(n_f v_f + c_f) - 1/(N v_0 + c_f), 0)
 //
@@ -42,7 +46,7 @@ func (s *weights) Variance(target int32, p float64, spread []float64) float64 {
 		}
 		m := s.opt.Prior * s.unit
 		r := (of + m*h) / (n + m)
-		c := 1 / max(spread[i], leastSpread)
+		c := narrower / max(spread[i], leastSpread)
 		sum += max(1/(n*kept*min(v, r*(1-r))+c)-1/(max(all, n*kept)*least+c), 0)
 	}
 	return sum

@@ -47,7 +47,7 @@ func drive(t testing.TB, rounds, cut int) (*Log, *Snapshotter, []map[string][]by
 }
 
 func TestSnapshotIsWholeWhereverTheWriterDies(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	const rounds = 5
 	_, full, _ := drive(t, rounds, -1)
 	last := 0
@@ -106,7 +106,7 @@ func TestSnapshotRewritesOnlyWhatChanged(t *testing.T) {
 }
 
 func TestStateTopicStaysBounded(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	log, snap, _ := drive(t, 12, -1)
 	for _, c := range func() []Change { c, _ := snap.Take(1); return c }() {
 		log.Apply([]byte(c.Key), c.Value)
@@ -231,7 +231,7 @@ func TestFollowerForgetsWhatItsWriterHasDeleted(t *testing.T) {
 }
 
 func TestSnapshotsKeepToTheirRate(t *testing.T) {
-	modeltest.Alone(t)
+	modeltest.Computes(t)
 	const rate, every = 64 << 10, 20 * time.Millisecond
 	p := model.NewPartition(sample.Spec(), 0)
 	var s model.Scores
