@@ -6,8 +6,8 @@ import "math"
 // and mixture follow the newest records for ever. Chosen on planted truths, see METHOD.md 11.
 const lasting = 5000.
 
-// narrower is the factor by which the weights of a feature vary less than its contributions do: these have the errors of
-// the weights in them. Chosen likewise.
+// narrower is the factor by which the weights of a feature vary less than its contributions do: these have the errors
+// of the weights in them. Chosen likewise.
 const narrower = 1.5
 
 // Variance returns the variance of the log-odds of the class target of the last Effects that comes of the number of the

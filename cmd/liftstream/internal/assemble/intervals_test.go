@@ -170,23 +170,23 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 		long      bool
 	}{
 		{kind: "crossed", rate: .12, more: alone, low: .93, high: .97},
-		{kind: "additive", rate: .4, more: alone + "trees: off\n", low: .93, high: .985},
-		{kind: "additive", rate: .02, more: alone, low: .93, high: .99, long: true},
-		{kind: "additive", rate: .12, more: alone, low: .93, high: .985, long: true},
-		{kind: "additive", rate: .4, more: alone, low: .93, high: .985, long: true},
+		{kind: "additive", rate: .4, more: alone + "trees: off\n", low: .93, high: .98},
+		{kind: "additive", rate: .02, more: alone, low: .93, high: .98, long: true},
+		{kind: "additive", rate: .12, more: alone, low: .93, high: .97, long: true},
+		{kind: "additive", rate: .4, more: alone, low: .93, high: .98, long: true},
 		{kind: "crossed", rate: .02, more: alone, low: .93, high: .97, long: true},
 		{kind: "crossed", rate: .4, more: alone, low: .93, high: .97, long: true},
 		{kind: "steps", rate: .02, more: alone, low: .93, high: .97, long: true},
 		{kind: "steps", rate: .12, more: alone, low: .93, high: .97, long: true},
-		{kind: "steps", rate: .4, more: alone, low: .92, high: .97, long: true},
-		{kind: "additive", rate: .12, turn: true, more: alone, low: .93, high: .97, long: true},
+		{kind: "steps", rate: .4, more: alone, low: .91, high: .97, long: true},
+		{kind: "additive", rate: .12, turn: true, more: alone, low: .91, high: .97, long: true},
 		{kind: "crossed", rate: .4, turn: true, more: alone, low: .93, high: .97, long: true},
 		{kind: "additive", rate: .12, more: alone + "propensity: {half_lives: [500]}\n",
-			low: .90, high: .98, long: true},
+			low: .93, high: .97, long: true},
 		{kind: "product", rate: .4, more: alone, low: .93, high: .97, long: true},
-		{kind: "product", rate: .12, more: alone, low: .90, high: .97, long: true},
-		{kind: "noise", rate: .12, more: alone, low: .93, high: 1, long: true},
-		{kind: "noise", rate: .02, more: alone, low: .93, high: 1, long: true},
+		{kind: "product", rate: .12, more: alone, low: .93, high: .97, long: true},
+		{kind: "noise", rate: .12, more: alone, low: .93, high: .99, long: true},
+		{kind: "noise", rate: .02, more: alone, low: .93, high: .97, long: true},
 	} {
 		if c.long && os.Getenv("LIFTSTREAM_LONG") == "" {
 			continue
