@@ -50,7 +50,7 @@ type bucket struct {
 type buckets struct {
 	n    int32
 	tree [percentileBuckets + 1]int32
-	fine [percentileBuckets][]uint8 // the steps of the scores in each bucket, ascending
+	fine [percentileBuckets]steps // of the scores in each bucket
 }
 
 // percentileBucket is the bucket of a propensity, and its step there.
@@ -67,9 +67,9 @@ func (q *buckets) move(b uint16, fine uint8, d int32) {
 		q.tree[i] += d
 	}
 	if d > 0 {
-		q.fine[b] = addStep(q.fine[b], fine)
+		q.fine[b].add(fine)
 	} else {
-		q.fine[b] = dropStep(q.fine[b], fine)
+		q.fine[b].drop(fine)
 	}
 }
 
@@ -101,7 +101,7 @@ func (q *percentile) rank(class int32, p float64) float32 {
 	t := q.of(class)
 	r := float32(0.5)
 	if t.n > 0 {
-		below, same := stepsBelow(t.fine[b], fine)
+		below, same := t.fine[b].below(fine)
 		r = (float32(t.below(b)+below) + float32(same)/2) / float32(t.n)
 	}
 	if q.held {

@@ -22,34 +22,84 @@ const (
 	fineFormat = 1
 )
 
-// addStep adds a step to ascending ones.
-func addStep(steps []uint8, fine uint8) []uint8 {
-	at, _ := slices.BinarySearch(steps, fine)
-	return slices.Insert(steps, at, fine)
+// mostFew is the number of steps of a bucket from which on they are counted: where nothing tells of the class, all
+// scores of the window lie in one bucket, and each would move half of the others.
+const mostFew = 512
+
+// steps are those of the scores in a bucket.
+type steps struct {
+	few  []uint8    // ascending
+	many *stepCount // in place of few, from mostFew on until there are half as many
 }
 
-// dropStep takes a step out of ascending ones. Much more room than they need is given back.
-func dropStep(steps []uint8, fine uint8) []uint8 {
-	at, ok := slices.BinarySearch(steps, fine)
+// stepCount is how many scores there are, and at each step.
+type stepCount struct {
+	n  int32
+	at [fineSteps]int32
+}
+
+// add adds a step.
+func (s *steps) add(fine uint8) {
+	if m := s.many; m != nil {
+		m.n++
+		m.at[fine]++
+		return
+	}
+	at, _ := slices.BinarySearch(s.few, fine)
+	if s.few = slices.Insert(s.few, at, fine); len(s.few) < mostFew {
+		return
+	}
+	s.many = &stepCount{n: int32(len(s.few))}
+	for _, v := range s.few {
+		s.many.at[v]++
+	}
+	s.few = nil
+}
+
+// drop takes a step out. Much more room than they need is given back.
+func (s *steps) drop(fine uint8) {
+	if m := s.many; m != nil {
+		if m.at[fine] == 0 {
+			return
+		}
+		m.n--
+		m.at[fine]--
+		if m.n > mostFew/2 {
+			return
+		}
+		for v, n := range m.at {
+			for range n {
+				s.few = append(s.few, uint8(v))
+			}
+		}
+		s.many = nil
+		return
+	}
+	at, ok := slices.BinarySearch(s.few, fine)
 	if !ok {
-		return steps
+		return
 	}
-	steps = slices.Delete(steps, at, at+1)
-	if cap(steps) > 4*len(steps)+64 {
-		steps = slices.Clone(steps)
+	s.few = slices.Delete(s.few, at, at+1)
+	if cap(s.few) > 4*len(s.few)+64 {
+		s.few = slices.Clone(s.few)
 	}
-	return steps
 }
 
-// stepsBelow is the number of steps below one, and of those equal to it.
-func stepsBelow(steps []uint8, fine uint8) (below, same int32) {
-	lo, ok := slices.BinarySearch(steps, fine)
+// below is the number of steps below one, and of those equal to it.
+func (s *steps) below(fine uint8) (below, same int32) {
+	if m := s.many; m != nil {
+		for _, n := range m.at[:fine] {
+			below += n
+		}
+		return below, m.at[fine]
+	}
+	lo, ok := slices.BinarySearch(s.few, fine)
 	if !ok {
 		return int32(lo), 0
 	}
-	hi := len(steps)
+	hi := len(s.few)
 	if fine < fineSteps-1 {
-		hi, _ = slices.BinarySearch(steps, fine+1)
+		hi, _ = slices.BinarySearch(s.few, fine+1)
 	}
 	return int32(lo), int32(hi - lo)
 }

@@ -85,6 +85,40 @@ func TestPercentilesOfNoiseOverPartitions(t *testing.T) {
 	}
 }
 
+// TestStepsOfABucketAreCounted: a bucket has the steps that were added and not dropped, few or many, also where it goes
+// from a list to counts and back. Many need no more room than their counts.
+func TestStepsOfABucketAreCounted(t *testing.T) {
+	var s steps
+	var want [fineSteps]int32
+	var in []uint8
+	for i := range 6 * mostFew {
+		h := Hash(4, uint64(i))
+		if grows := i < 2*mostFew || i > 5*mostFew; grows || len(in) == 0 {
+			v := uint8(h % 60 * 4)
+			s.add(v)
+			want[v]++
+			in = append(in, v)
+		} else {
+			k := int(h % uint64(len(in)))
+			s.drop(in[k])
+			want[in[k]]--
+			in[k] = in[len(in)-1]
+			in = in[:len(in)-1]
+		}
+		v := uint8(h >> 8)
+		var below int32
+		for _, n := range want[:v] {
+			below += n
+		}
+		if got, same := s.below(v); got != below || same != want[v] {
+			t.Fatalf("step %d of %d: %d below and %d equal, want %d and %d", v, len(in), got, same, below, want[v])
+		}
+		if len(s.few) >= mostFew {
+			t.Fatalf("%d steps lie in a list", len(s.few))
+		}
+	}
+}
+
 // TestHostileStepsOfPercentiles: a section of another length or format is an error, and one that is not there is none.
 func TestHostileStepsOfPercentiles(t *testing.T) {
 	q := newPercentile()
@@ -116,7 +150,7 @@ func TestGoldenSteps(t *testing.T) {
 	if got := q.appendFine(nil); !bytes.Equal(got, golden) {
 		t.Errorf("written as %v", got)
 	}
-	if below, same := stepsBelow(q.of(1).fine[5], 9); below != 2 || same != 1 {
+	if below, same := q.of(1).fine[5].below(9); below != 2 || same != 1 {
 		t.Errorf("steps %v", q.of(1).fine[5])
 	}
 }

@@ -38,7 +38,7 @@ func (p *Partition) Sections() []Section {
 		{"percentile", p.edits, p.percent.appendState},
 		{"reservoir", p.sample.reservoir.version, p.sample.reservoir.appendState},
 	}
-	if len(p.percent.ring) > 0 {
+	if len(p.percent.ring)+len(p.percent.others) > 0 {
 		s = append(s, Section{sectionFine, p.edits, p.percent.appendFine})
 	}
 	for i, c := range p.scorer.all() {

@@ -131,26 +131,70 @@ func afterErasures(ctx context.Context, t *trainer, snaps map[int32]*state.Manif
 	return purgeModels(ctx, t)
 }
 
+// purgeAtRest is afterErasures of a trainer that fits nothing, and looks at snapshots for this alone.
+func purgeAtRest(ctx context.Context, t *trainer) error {
+	if len(superseded(t)) == 0 {
+		return nil
+	}
+	snaps, _, err := newestSnapshots(ctx, t)
+	if err != nil {
+		return err
+	}
+	return afterErasures(ctx, t, snaps)
+}
+
+// superseded returns the models that were published before the newest order to forget, but for the newest one and the
+// one that serves: they may hold a forgotten record.
+func superseded(t *trainer) []int64 {
+	old := state.BeforeErasures(t.s.models)
+	if serving := t.previous(); serving != nil {
+		old = slices.DeleteFunc(old, func(v int64) bool { return v == serving.Version })
+	}
+	if len(old) == 0 || !model.KeepsRecords(t.s.o.Spec) {
+		return nil
+	}
+	return old
+}
+
 // purgeModels deletes the models that were published before the newest order to forget: they may hold a forgotten
 // record. One that serves, or that a snapshot or a journal needs, stays until it does no more, and so does the newest.
 func purgeModels(ctx context.Context, t *trainer) error {
-	if !model.KeepsRecords(t.s.o.Spec) {
-		return nil
-	}
-	old := state.BeforeErasures(t.s.models)
+	old := superseded(t)
 	if len(old) == 0 {
 		return nil
 	}
 	needed := t.needed()
-	if serving := t.previous(); serving != nil {
-		needed[serving.Version] = true
-	}
 	old = slices.DeleteFunc(old, func(v int64) bool { return needed[v] })
 	if len(old) == 0 {
 		return nil
 	}
 	t.s.o.Log.Info("models of before an order to forget are deleted", zap.Int64s("models", old))
 	return t.publish(ctx, nil, nil, state.Deletion(t.s.models, old, t.s.o.Now())...)
+}
+
+// newestSnapshots reads the state topic on, and returns the newest snapshot of each partition under this configuration,
+// with the number of partitions whose newest one is of another.
+func newestSnapshots(
+	ctx context.Context, t *trainer,
+) (snaps map[int32]*state.Manifest, others int, err error) {
+	fingerprint := t.s.o.Spec.Options.Fingerprint
+	snaps = map[int32]*state.Manifest{}
+	for p, l := range t.logs {
+		if err := t.follow(ctx, p, l); err != nil {
+			return nil, 0, err
+		}
+		found, _ := l.Manifests()
+		if len(found) > 0 && found[0].Fingerprint != fingerprint {
+			others++
+		}
+		for _, m := range found {
+			if m.Fingerprint == fingerprint {
+				snaps[int32(p)] = m
+				break
+			}
+		}
+	}
+	return snaps, others, nil
 }
 
 // obeyed reports whether the snapshots are of states that have obeyed all orders to forget that are not emptied.

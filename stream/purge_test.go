@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -101,4 +102,53 @@ func TestModelsOfBeforeAnOrderAreDeleted(t *testing.T) {
 	held(5)
 	publish(6)
 	held(5, 6)
+}
+
+// TestAFrozenStageDeletesModelsToo: a trainer that fits nothing deletes the models of before an order all the same.
+func TestAFrozenStageDeletesModelsToo(t *testing.T) {
+	c := streamtest.NewTopic(t, "models")
+	if _, err := c.CreateTopics(t.Context(), txn.TopicSpec{Name: "states", Partitions: 1}); err != nil {
+		t.Fatal(err)
+	}
+	s := &Stage{o: Options{Client: c, Topics: topics.Names{Model: "models", State: "states"}, Now: time.Now,
+		Log: zap.NewNop(), Metrics: NewMetrics(prometheus.NewRegistry()), LearningOff: true,
+		Spec: &model.Spec{Schema: sample.Schema, Components: []model.Factory{keeping{}}}},
+		models: state.NewModels(c, "models", sample.Schema)}
+	tr := &trainer{s: s, packer: state.NewPacker(), logs: []*state.Log{state.NewLog()}}
+	var err error
+	if tr.producer, err = c.NewProducer(t.Context(), "trainer", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	follow := func() {
+		t.Helper()
+		for end := false; !end; {
+			if end, err = s.models.Advance(t.Context(), time.Second); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for v := range int64(3) {
+		m := &model.Model{Version: v + 1, Levels: model.NewLevels(sample.Schema), Parts: map[string][]byte{}}
+		records, err := s.models.Publication(tr.packer, m, nil, time.Unix(v, 0), state.OldestFormat)
+		if err == nil {
+			err = c.Produce(t.Context(), records, txn.None)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		follow()
+	}
+	for _, want := range []int{3, 1} {
+		if err := tr.step(t.Context()); !errors.Is(err, errNotYet) {
+			t.Fatal(err)
+		}
+		if follow(); len(s.models.Versions()) != want {
+			t.Errorf("%d versions are held, want %d", len(s.models.Versions()), want)
+		}
+		o := &state.Erasure{Erasure: model.Erasure{Number: 1}, Time: time.Unix(9, 0)}
+		if err := c.Produce(t.Context(), []txn.Record{o.Record("models")}, txn.None); err != nil {
+			t.Fatal(err)
+		}
+		follow()
+	}
 }

@@ -135,7 +135,7 @@ func (t *trainer) step(ctx context.Context) error {
 	}
 	previous := t.previous()
 	if t.frozen() {
-		return rest(t, previous == nil)
+		return cmp.Or(purgeAtRest(ctx, t), rest(t, previous == nil))
 	}
 	t.resting = false
 	erasing(t)
@@ -146,21 +146,9 @@ func (t *trainer) step(ctx context.Context) error {
 	if t.ready != nil {
 		return t.serve(ctx)
 	}
-	snaps, others := map[int32]*state.Manifest{}, 0
-	for p, l := range t.logs {
-		if err := t.follow(ctx, p, l); err != nil {
-			return err
-		}
-		found, _ := l.Manifests()
-		if len(found) > 0 && found[0].Fingerprint != o.Spec.Options.Fingerprint {
-			others++
-		}
-		for _, m := range found {
-			if m.Fingerprint == o.Spec.Options.Fingerprint {
-				snaps[int32(p)] = m
-				break
-			}
-		}
+	snaps, others, err := newestSnapshots(ctx, t)
+	if err != nil {
+		return err
 	}
 	if err := tellAlarms(ctx, t, snaps); err != nil {
 		return err

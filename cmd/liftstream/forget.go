@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"liftstream/cmd/liftstream/internal/assemble"
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/cluster"
 	"liftstream/cmd/liftstream/internal/show"
@@ -130,6 +131,10 @@ func (f *forgetting) order(
 		}
 		return cluster.Explain(err, f.config)
 	}
+	st, err := assemble.New(c)
+	if err != nil {
+		return err
+	}
 	partitions, err := k.Partitions(ctx, c.Topics.Events)
 	if err != nil {
 		return cluster.Explain(fmt.Errorf("looking at topic %s: %w", c.Topics.Events, err), f.config)
@@ -166,6 +171,7 @@ func (f *forgetting) order(
 		return explain(err)
 	}
 	told.Models = w.Models
+	told.Prototypes = model.KeepsRecords(st.Spec)
 	told.Topics, told.ModelTopic = []string{c.Topics.Events}, c.Topics.Model
 	for _, t := range []string{c.Topics.Labels, c.Topics.Scores, c.Topics.Dead} {
 		if t != "" {

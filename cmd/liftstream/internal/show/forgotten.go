@@ -19,6 +19,7 @@ type Forgotten struct {
 	ModelTopic string
 	Topics     []string // that are not the stage's to erase
 	Models     []int64  // versions in the model topic
+	Prototypes bool     // models hold records
 	Running    bool     // the stage has members
 	found      model.Forgotten
 	obeyed     map[int]bool
@@ -96,7 +97,7 @@ func (f *Forgotten) Write(w io.Writer) error {
 	if f.Partitions > 1 {
 		b.WriteString("  counts that other partitions have by the serving model: the next one is without the records\n")
 	}
-	if n := len(f.Models); n > 0 {
+	if n := len(f.Models); n > 0 && f.Prototypes {
 		fmt.Fprintf(&b, "  models up to %d in %s: prototypes of their fits may be such records. The next fit, due at\n"+
 			"  once, leaves them out; each of these models is deleted when it serves no more and no snapshot needs it\n",
 			f.Models[n-1], f.ModelTopic)
