@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants faults in an empty tree and holds prose.py, shape.py and raced.py to finding them, in a copy of the pages for
 architecture.py, and in copies of the table of speeds and its results for deploy/bench/speed.py --check."""
-import json, pathlib, subprocess, sys, tempfile, unittest
+import json, pathlib, subprocess, sys, tempfile, time, unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -72,6 +72,16 @@ class Planted(unittest.TestCase):
         ]:
             with self.subTest(name):
                 self.assertEqual(check("raced.py", files), status)
+
+    def test_of_a_run_that_ends_early_nothing_goes_on(self):
+        text = (HERE / "run").read_text()
+        helpers = text[text.index("names=()") : text.index("trap leave EXIT")]
+        with tempfile.TemporaryDirectory() as folder:
+            deep = 'deep() { (bash -c "sleep 1; echo on >$work/on"; echo next >"$work/next"); }'
+            script = f"set -euo pipefail\nwork={folder}\n{helpers}trap leave EXIT\n{deep}\nbeside deep deep\nsleep .3\nfalse"
+            self.assertEqual(subprocess.run(["bash", "-c", script], capture_output=True).returncode, 1)
+            time.sleep(1.5)
+            self.assertEqual([p.name for p in pathlib.Path(folder).iterdir()], ["beside.deep.log"])
 
     def test_architecture(self):
         page = (ROOT / "ARCHITECTURE.md").read_text()

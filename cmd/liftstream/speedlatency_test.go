@@ -30,7 +30,8 @@ func BenchmarkSpeedLatency(b *testing.B) {
 		return n
 	}
 	rate, seconds, rows := of("LIFTSTREAM_SPEED_RATE"), of("LIFTSTREAM_SPEED_SECONDS"), of("LIFTSTREAM_SPEED_ROWS")
-	ctx, stop := context.WithCancel(context.Background())
+	// A stage that ends, or gives a message up, leaves scores out.
+	ctx, stop := context.WithTimeout(context.Background(), time.Duration(seconds)*time.Second+2*time.Minute)
 	defer stop()
 	topics := stage.Config.Topics
 	client := txn.NewClient(txn.Config{Brokers: stage.Config.Kafka.Brokers})

@@ -130,6 +130,7 @@ class Stages:
         """From the first scores that are seen to the last: processor time of the process, fits included. later has
         those from the middle on, which come after the first fits."""
         config, port = self.configuration(more)
+        self.later.pop(more, None)  # a run that fails has none
         with self.running(config) as child:
             first, middle, last = None, None, time.monotonic() + 1200
             while time.monotonic() < last:
@@ -233,6 +234,7 @@ def latency(w, rows=100):
     for name, more in (("lift and propensity", OFF), ("all components", "")):
 
         def run(name=name, more=more):
+            last.pop(name, None)
             f = s.ours(more)
             last[name] = f = s.latency(more, max(int(f["records"] / f["wall"] / 2), 1))
             print(f"  {name}: {f}", file=sys.stderr, flush=True)

@@ -53,7 +53,7 @@ func newGrid(c *column) (g grid) {
 	if c.nominal {
 		most := int32(0)
 		if n := len(places); n > 0 {
-			most = places[n-1] / levelStep
+			most = max(most, places[n-1]/levelStep) // a state may hold negative levels alone
 		}
 		return grid{nominal: true, cells: 1 + min(int(most)+1, coarseCells-1)}
 	}

@@ -156,3 +156,27 @@ func TestNewestRecordsDoNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations a record", n)
 	}
 }
+
+// TestNegativeLevels: a state whose prototypes have negative levels alone is read, and its records are compared.
+func TestNegativeLevels(t *testing.T) {
+	ev := someRecords([]model.Kind{model.Nominal, model.Continuous}, 6, 300, 3)
+	x := fit(t, Options{Theta: .2, Prototypes: 100, Newest: 200}, ev.Schema, ev)
+	x.structure.weights = []int64{neutralWeight, neutralWeight}
+	x.structure.prepare()
+	x.install(x.structure, x.own)
+	row := make(model.Row, 2)
+	for i := range 80 {
+		ev.Row(i, row)
+		x.Learn(&model.Example{Row: append(model.Row(nil), row...), Class: ev.Class[i], Weight: 1, Clock: float64(i)})
+	}
+	for _, level := range []float64{-1, -2, -90} {
+		c := &x.structure.prototypes.columns[0]
+		for k := range c.at {
+			c.at[k] = level * levelStep
+		}
+		for _, w := range []way{byScan, byPacks} {
+			y := served(t, x, w)
+			y.Inputs(row, make([]float64, 4))
+		}
+	}
+}

@@ -262,7 +262,7 @@ func (r *newest) appendBinary(b []byte, m int) []byte {
 }
 
 // decodeNewest reads records that are later placed by rebase.
-func decodeNewest(rd *wire.Reader, s *structure) (r newest) {
+func decodeNewest(rd *wire.Reader, schema *model.Schema, s *structure) (r newest) {
 	r.rows, r.class, r.clock = rd.Floats(), wire.Ints[int32](rd), rd.Floats()
 	n := len(r.class)
 	if rd.Err() == nil && (n > s.newest+spare || len(r.rows) != n*len(s.features) || len(r.clock) != n) {
@@ -274,6 +274,13 @@ func decodeNewest(rd *wire.Reader, s *structure) (r newest) {
 		}
 		if y < 0 || int(y) >= len(s.base) || math.IsNaN(r.clock[k]) || k > 0 && r.clock[k] < r.clock[k-1] {
 			rd.Fail(fmt.Errorf("record of class %d at clock %v", y, r.clock[k]))
+		}
+	}
+	for i := 0; i < len(r.rows) && rd.Err() == nil; i++ {
+		// A rebase looks levels up by their codes.
+		v, f := r.rows[i], &schema.Features[i%len(s.features)]
+		if f.Kind != model.Continuous && v == v && !(v >= 0 && v < model.MaxLevels+1) {
+			rd.Fail(fmt.Errorf("feature %q of a newest record is level %v", f.Name, v))
 		}
 	}
 	return r

@@ -309,3 +309,21 @@ func TestNewestRecordsAreBounded(t *testing.T) {
 		t.Errorf("%d records of 1,000 values", n)
 	}
 }
+
+// TestNewestRecordsOfNoLevel: a state whose newest records have levels that no record has is refused. A rebase would
+// look them up.
+func TestNewestRecordsOfNoLevel(t *testing.T) {
+	ev := someRecords([]model.Kind{model.Nominal, model.Continuous}, 6, 300, 3)
+	x := fit(t, Options{Theta: .2, Prototypes: 100, Newest: 20}, ev.Schema, ev)
+	for v, ok := range map[float64]bool{0: true, model.MaxLevels: true, model.Cell(model.MaxLevels + 9): true,
+		math.NaN(): true, -1: false, math.Inf(1): false, math.Inf(-1): false, 1e9: false} {
+		x.newest = newest{}
+		x.remember(&model.Example{Row: model.Row{v, -1e9}, Weight: 1, Clock: 3})
+		y := &Component{schema: ev.Schema}
+		if err := y.LoadState(x.AppendState(nil)); (err == nil) != ok {
+			t.Errorf("level %v: %v", v, err)
+		} else if ok {
+			y.newest.rebase(y.structure, model.Recode{{0, 2, 1}, nil})
+		}
+	}
+}

@@ -160,7 +160,7 @@ func (c *Component) LoadState(b []byte) error {
 	own := decodeHistograms(r, s, format)
 	var n newest
 	if format > withoutNewest && r.Err() == nil {
-		n = decodeNewest(r, s)
+		n = decodeNewest(r, c.schema, s)
 	}
 	if err := r.Done(); err != nil {
 		return err

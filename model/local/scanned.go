@@ -64,7 +64,7 @@ func (c *column) tame() bool {
 		most = (model.MaxLevels + 1) * levelStep
 	}
 	for _, v := range c.at {
-		if v < -most || v > most {
+		if v < -most || v > most || c.nominal && int(v)%levelStep != 0 {
 			return false
 		}
 	}

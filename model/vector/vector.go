@@ -1,6 +1,7 @@
 // Package vector has the sums of products that the models spend their fits in. Each has a plain form and, on amd64 with
-// AVX2, one of the same bits: products are rounded before they are added, and the order of each sum is fixed. So a fit
-// is the same on every machine, which gonum's sums are not.
+// AVX2, one of the same bits: products are rounded before they are added, and the order of each sum is fixed. So these
+// sums are the same on every machine, which gonum's are not. Other steps of a fit may differ by rounding from one
+// architecture to another, whose compilers join products and sums, but not with the instructions of a processor.
 //
 // None of the functions allocates or keeps its arguments. NaN and infinities follow the rules of IEEE 754.
 package vector

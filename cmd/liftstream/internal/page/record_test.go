@@ -154,3 +154,36 @@ func TestCaptureTakesAPartOfTheBucketAtTheCut(t *testing.T) {
 		}
 	}
 }
+
+// TestRecordsOfTheListsStayApart: lists use their memory again as blocks turn over, and each record keeps its own
+// reasons, texts and propensities, those of restored scores among them.
+func TestRecordsOfTheListsStayApart(t *testing.T) {
+	s := schema(1, "no", "yes")
+	board := NewBoard(s, 0)
+	texts := func(r Record) string { return fmt.Sprint(r.Who, r.Profile, r.Propensity, r.Why, r.Why[0].Effect) }
+	want := map[string]string{}
+	for offset := range int64(400) {
+		b, out, l := scored(s, 0, offset, 1+int(offset%41))
+		for i := range out.N {
+			job := l.Code(1, fmt.Sprintf("job %d", (offset+int64(i))%7))
+			out.Why[2*i].Value, out.Why[2*i].Effect = float64(job), float64(offset)+float64(i)/100
+			out.Profile[i] = fmt.Sprintf("profile %d", (offset*3+int64(i))%11)
+			var e entry
+			e.fill(s, 0, b, out, l, i)
+			want[b.ID[i]] = texts(e.record(s))
+			if offset%5 == 0 {
+				board.Restore(Past{Offset: offset, Class: b.Label[i], P: out.P[2*i : 2*i+2], Trained: true,
+					Rank: out.P[2*i+1], Newest: i%3 == 0, Record: func() Record { return e.record(s) }})
+			}
+		}
+		if offset%5 != 0 {
+			board.Scores(0, b, out, l)
+		}
+		v := board.View()
+		for _, r := range append(v.Calls, v.Last...) {
+			if got := texts(r); got != want[r.Who] {
+				t.Fatalf("after message %d: %s, want %s", offset, got, want[r.Who])
+			}
+		}
+	}
+}
