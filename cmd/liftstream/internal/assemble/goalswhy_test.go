@@ -3,6 +3,7 @@ package assemble
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"liftstream/model"
@@ -142,5 +143,40 @@ func TestTheReportOfGoals(t *testing.T) {
 	}
 	if g := r.Goals[1]; g.Goal != "left" || g.Fitted || g.Records != 0 || len(g.Sets)+len(g.Features) > 0 {
 		t.Errorf("left, of which nothing is known: %+v", g)
+	}
+}
+
+// TestTheBaseHasTheGoals: a partition of Base, as that of 'score --method lift', has the propensities and the reasons
+// of the goals, which no other component has a part in.
+func TestTheBaseHasTheGoals(t *testing.T) {
+	s := goalsStage(t, "["+bought+", "+clicked+", "+left+"]", "correct")
+	s.Spec.Options.GoalReasons = true
+	x := model.NewBuilder(s.Spec)
+	b, y, c, l := goalRecords(0, 600)
+	b.Label, b.Outcomes = y, make([]model.Outcomes, b.N)
+	for i := range b.N {
+		b.Outcomes[i] = goalOutcomes(c[i], l[i])
+	}
+	x.Add(b)
+	m, err := x.Fit(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Outcomes = nil
+	for i := range b.Label {
+		b.Label[i] = model.Unlabelled
+	}
+	var got [2]model.Scores
+	for k, spec := range []*model.Spec{s.Spec, s.Base()} {
+		p := model.NewPartition(spec, 0)
+		if err := p.Swap(m); err != nil {
+			t.Fatal(err)
+		}
+		p.Events(b, &got[k])
+	}
+	if want := got[0].Goals; len(want) != 2*b.N || !slices.Equal(got[1].Goals, want) ||
+		len(got[0].GoalWhy) == 0 || len(got[1].GoalWhy) != len(got[0].GoalWhy) {
+		t.Errorf("%d propensities of goals, want %d; %d reasons, want %d", len(got[1].Goals), len(want),
+			len(got[1].GoalWhy), len(got[0].GoalWhy))
 	}
 }
