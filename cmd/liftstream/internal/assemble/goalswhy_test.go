@@ -1,9 +1,12 @@
 package assemble
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"liftstream/model"
@@ -112,7 +115,7 @@ func TestTheReportOfGoals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.ReportGoals(x, r)
+	s.ReportGoals(x, m, r)
 	if len(r.Goals) != 2 || r.Labelled != 480 {
 		t.Fatalf("%d goals, %d labelled", len(r.Goals), r.Labelled)
 	}
@@ -143,6 +146,64 @@ func TestTheReportOfGoals(t *testing.T) {
 	}
 	if g := r.Goals[1]; g.Goal != "left" || g.Fitted || g.Records != 0 || len(g.Sets)+len(g.Features) > 0 {
 		t.Errorf("left, of which nothing is known: %+v", g)
+	}
+}
+
+// TestTheReportOfGoalsHasNoOrder: a file that is sorted by a goal and a feature has the report of any other order; its
+// order would make that feature rank the goal inside the blocks of its records.
+func TestTheReportOfGoalsHasNoOrder(t *testing.T) {
+	s := goalsStage(t, "["+bought+", "+clicked+", "+left+"]", "correct")
+	b, y, c, _ := goalRecords(0, 2400)
+	said := func(sorted bool) string {
+		order := make([]int, b.N)
+		for i := range order {
+			order[i] = i
+		}
+		if sorted {
+			plan := b.Columns[2].Code
+			slices.SortStableFunc(order, func(i, j int) int {
+				return cmp.Or(cmp.Compare(c[i], c[j]), cmp.Compare(plan[j], plan[i]))
+			})
+		}
+		x := model.NewBuilder(s.Spec)
+		o := *b
+		o.Columns, o.Label, o.Outcomes = slices.Clone(b.Columns), make([]int32, b.N), make([]model.Outcomes, b.N)
+		for f := range o.Columns {
+			from, to := b.Columns[f], &o.Columns[f]
+			if from.Float != nil {
+				to.Float = make([]float64, b.N)
+			} else {
+				to.Code = make([]uint32, b.N)
+			}
+			for i, k := range order {
+				if from.Float != nil {
+					to.Float[i] = from.Float[k]
+				} else {
+					to.Code[i] = from.Code[k]
+				}
+			}
+		}
+		for i, k := range order {
+			o.Label[i], o.Outcomes[i] = y[k], goalOutcomes(c[k], -1)
+		}
+		x.Add(&o)
+		m, err := x.Fit(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Report("x", b.N, x.Exchangeable(), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.ReportGoals(x, m, r)
+		text, err := json.Marshal(r.Goals)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if got, want := said(true), said(false); got != want || strings.Contains(want, "blocks of") {
+		t.Errorf("sorted:\n%s\nwant\n%s", got, want)
 	}
 }
 
