@@ -3,6 +3,7 @@ package codec
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -39,8 +40,19 @@ func (r *ScoreReader) GoalLift(i int) (lift float64, ok, has bool) {
 	if r.goalLift < 0 {
 		return 0, false, false
 	}
-	lift, ok = r.t.Float(r.goalLift, i)
-	return lift, ok, true
+	lift, ok = r.number(r.goalLift, i)
+	return lift, ok && !math.IsNaN(lift), true
+}
+
+// number is the value of a column of numbers. A text column, as one of CSV with NaN among its numbers, is read as
+// numbers.
+func (r *ScoreReader) number(column, i int) (v float64, ok bool) {
+	if v, ok = r.t.Float(column, i); !ok {
+		text, _ := r.t.Text(column, i)
+		x, err := strconv.ParseFloat(text, 64)
+		v, ok = x, err == nil
+	}
+	return v, ok
 }
 
 // GoalWhy is Why of the goal whose propensities are read. flat says that the reasons are there, flattened as CSV has
@@ -59,14 +71,9 @@ func (r *ScoreReader) GoalWhy(i int) (why []AudienceReason, flat bool) {
 // Has reports whether the table has the column.
 func (r *ScoreReader) Has(c Score) bool { return r.at[c] >= 0 }
 
-// Known is Propensity with ok false where it is null, no number, or none of 0 to 1. A text column, as one of CSV with
-// NaN among its numbers, is read as numbers.
+// Known is Propensity with ok false where it is null, no number, or none of 0 to 1.
 func (r *ScoreReader) Known(class, i int) (p float64, ok bool) {
-	if p, ok = r.t.Float(r.classes[class], i); !ok {
-		text, _ := r.t.Text(r.classes[class], i)
-		v, err := strconv.ParseFloat(text, 64)
-		p, ok = v, err == nil
-	}
+	p, ok = r.number(r.classes[class], i)
 	if !ok || !(p >= 0 && p <= 1) {
 		return 0, false
 	}

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -158,11 +159,10 @@ func TestGoalsHaveColumnsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestReasonsOfGoals: with GoalReasons the lift and the reasons of each goal follow all propensities, null where no
-// model knows the goal, in every format; Avro defines their record once.
-func TestReasonsOfGoals(t *testing.T) {
+// goalScores are two records with reasons of the first of two goals.
+func goalScores() (Options, *model.Batch, *model.Scores) {
 	o := goalOptions(InputJSONL)
-	o.GoalReasons = true
+	o.GoalReasons, o.Format = true, FormatJSONL
 	s := &model.Scores{}
 	s.Reset(2, 2)
 	s.Goals = []float64{.25, .5, .75, 1}
@@ -170,9 +170,38 @@ func TestReasonsOfGoals(t *testing.T) {
 	s.GoalWhy = []model.Reason{{Feature: 0, Value: 7, Effect: 1.5, Lift: 2, N: 9},
 		{Feature: 0, Value: math.NaN(), Effect: -1, Lift: math.NaN(), N: 3}}
 	s.GoalWhyEnd = []int32{1, 1, 2, 2}
-	b := &model.Batch{N: 2, Columns: []model.Column{{Float: []float64{1, 2}}}, Label: []int32{-1, -1},
-		Row: []int32{0, 1}, ID: []string{"a", "b"}}
-	o.Format = FormatJSONL
+	return o, &model.Batch{N: 2, Columns: []model.Column{{Float: []float64{1, 2}}}, Label: []int32{-1, -1},
+		Row: []int32{0, 1}, ID: []string{"a", "b"}}, s
+}
+
+// TestReasonsOfGoalsInAvro: the messages are those of JSON lines, read by the schema of the registry.
+func TestReasonsOfGoalsInAvro(t *testing.T) {
+	o, b, s := goalScores()
+	levels := model.NewLevels(o.Schema)
+	want := strings.Split(strings.TrimSpace(string(bytes.Join(messages(t, o, b, s, levels, nil), nil))), "\n")
+	o.Format, o.Frame = FormatAvro, &Frame{}
+	o.Frame.Set(7)
+	parsed(t, o)
+	text, err := ScoreSchema(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := Plain{Schemas: schemas{7: text}}
+	var got []string
+	for _, value := range messages(t, o, b, s, levels, nil) {
+		line, err := reader.Line(value, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, string(line))
+	}
+	sameRows(t, "avro", b, got, want)
+}
+
+// TestReasonsOfGoals: with GoalReasons the lift and the reasons of each goal follow all propensities, null where no
+// model knows the goal, in every format; Avro defines their record once.
+func TestReasonsOfGoals(t *testing.T) {
+	o, b, s := goalScores()
 	e, err := NewScoreEncoder(o)
 	if err != nil {
 		t.Fatal(err)

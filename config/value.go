@@ -10,7 +10,7 @@ type Value struct {
 	// worth a contact.
 	Contact float64 `yaml:"contact"`
 	// Goals are the values of goals (record.goals): Hit and Contact are those of the label. Default none: no profit is
-	// told of a goal.
+	// told of a goal. Beside goals the label has a value only where Hit or Contact is not its default.
 	Goals []GoalValue `yaml:"goals,omitempty"`
 }
 

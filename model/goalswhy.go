@@ -53,6 +53,11 @@ func GoalParts(specs []*Spec, m *Model) ([]map[string][]byte, error) {
 	return f.readPart(m.part(GoalsName))
 }
 
-// GoalEvidence is the rows taken so far that tell a goal, in their order, under the schema of the goal. It must not be
-// changed, and is valid until the next Add.
-func (x *Builder) GoalEvidence(goal int, s *Schema) *Evidence { return x.rows.ofGoal(goal, s) }
+// GoalEvidence is the rows taken so far that tell a goal, under the schema of the goal: in an order without meaning, as
+// Exchangeable has them, or in their own. It must not be changed, and is valid until the next Add.
+func (x *Builder) GoalEvidence(goal int, s *Schema, exchangeable bool) *Evidence {
+	if exchangeable {
+		return x.exchangeable().ofGoal(goal, s)
+	}
+	return x.rows.ofGoal(goal, s)
+}

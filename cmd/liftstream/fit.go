@@ -127,7 +127,7 @@ func (f *fitting) run(ctx context.Context, a *cli.App, data []string) error {
 	if err != nil {
 		return err
 	}
-	stage.ReportGoals(builder, r)
+	stage.ReportGoals(builder, m, r)
 	r.Seconds = timing.Seconds(read)
 	if f.report != "" {
 		if r.Importance, err = stage.Importance(evidence(), m); err != nil {

@@ -210,9 +210,9 @@ func Describe(t Table, o Options) (*Description, error) {
 		profiles[c].settleNames(t.Columns[c], t.format(c), first.bare)
 		d.Columns = append(d.Columns, profiles[c].column(t.Columns[c]))
 	}
-	d.settleMarks(profiles)
+	d.settleMarks(profiles, first.unknown.marks)
 	d.roles(t, profiles)
-	d.countMarks(profiles)
+	d.countMarks(append(profiles, first.unknown))
 	if err := d.leaks(t, label, profiles); err != nil {
 		return nil, err
 	}
@@ -233,6 +233,7 @@ type firstPass struct {
 	goals    map[int]map[string]int64 // by the column of the goal
 	changes  int64                    // records of another class than the labelled one before
 	bare     bool                     // some value is no text by its format: quotes are chosen, where there are any
+	unknown  profile                  // of the outcomes that are not known
 }
 
 func (d *Description) look(t Table, label int, goals []int) (*firstPass, error) {
@@ -250,18 +251,20 @@ func (d *Description) look(t Table, label int, goals []int) (*firstPass, error) 
 		for c, text := range row {
 			isText := t.isText(c)
 			f.bare = f.bare || !isText && !isMark(text)
-			if n := f.goals[c]; n != nil {
-				countGoal(n, text)
-				continue
-			}
-			if c != label {
+			n, isGoal := f.goals[c]
+			if c != label && !isGoal {
 				f.profiles[c].add(text, isText)
 				continue
 			}
 			if isMark(text) {
+				f.unknown.mark(text, isText)
 				continue
 			}
-			n, ok := f.classes[text]
+			if isGoal {
+				countGoal(n, text)
+				continue
+			}
+			k, ok := f.classes[text]
 			if !ok && len(f.classes) == MaxClasses {
 				return nil, fmt.Errorf("the label column %q has more than %d distinct values by record %d: it holds no classes",
 					d.Label, MaxClasses, d.Records)
@@ -269,7 +272,7 @@ func (d *Description) look(t Table, label int, goals []int) (*firstPass, error) 
 			if !ok {
 				text = strings.Clone(text)
 			}
-			f.classes[text] = n + 1
+			f.classes[text] = k + 1
 			if text != last && last != "" {
 				f.changes++
 			}
@@ -371,7 +374,7 @@ func (d *Description) checkNames(taken func(classes []string) []string) {
 		for i := range d.Goals { // the scores have a column of the propensity of each
 			classes = append(classes, d.Goals[i].Name)
 		}
-		fixed, all = taken(nil), taken(classes)
+		fixed, all = taken(nil), append(taken(classes), goalNames(d)...)
 	}
 	for i := range d.Columns {
 		c := &d.Columns[i]

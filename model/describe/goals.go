@@ -34,9 +34,6 @@ func goalColumns(t Table, o Options) ([]int, error) {
 
 // countGoal counts a cell of a goal; three texts are enough to see that it has more than two classes.
 func countGoal(n map[string]int64, text string) {
-	if isMark(text) {
-		return
-	}
 	if _, ok := n[text]; !ok {
 		if len(n) > 2 {
 			return
@@ -183,6 +180,14 @@ func (g *GoalColumn) facts() string {
 	n := g.known()
 	first, second := percent(g.Classes[0].N, n), percent(g.Classes[1].N, n)
 	return comment(fmt.Sprintf("%s and %s of %s records", first, second, count(n)))
+}
+
+// goalNames are the names of the columns of the lift and of the reasons of each goal: the configuration asks for them.
+func goalNames(d *Description) (names []string) {
+	for i := range d.Goals {
+		names = append(names, "lift_"+d.Goals[i].Name, "why_"+d.Goals[i].Name)
+	}
+	return names
 }
 
 // classNames are the names of the classes.

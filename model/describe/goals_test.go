@@ -63,6 +63,52 @@ func TestGoals(t *testing.T) {
 	}
 }
 
+// TestOutcomesThatAreNotKnown: the texts that stand for an unknown outcome are among those that mean missing, so that
+// the stage reads its own file.
+func TestOutcomesThatAreNotKnown(t *testing.T) {
+	rows := goalRows(600, func(i int, clicked bool) string {
+		return []string{"N/A", "yes", "no"}[i%3]
+	})
+	for i := range rows {
+		if i%4 == 1 {
+			rows[i][2] = "null"
+		}
+	}
+	for _, goals := range [][]string{{"clicked"}, nil} {
+		label := "bought"
+		want := `missing: ["", "NA", "?", "N/A", "null"]  # 350 cells of this file: 200 "N/A", 150 "null"`
+		if goals == nil {
+			label, want = "clicked", `missing: ["", "NA", "?", "null", "N/A"]  # 350 cells of this file: 150 "null", 200 "N/A"`
+		}
+		d := describe(t, table(goalHead, rows), Options{Label: label, Goals: goals})
+		if text := string(d.YAML()); !strings.Contains(text, want) {
+			t.Errorf("label %s: no %q in\n%s", label, want, text)
+		}
+	}
+}
+
+// TestAFeatureWithTheNameOfAColumnOfAGoal is left out, as one with the name of another column of the scores.
+func TestAFeatureWithTheNameOfAColumnOfAGoal(t *testing.T) {
+	rows := goalRows(300, func(i int, _ bool) string { return []string{"no", "yes"}[i%2] })
+	for _, name := range []string{"propensity_clicked", "lift_clicked", "why_clicked"} {
+		head := append([]string{name}, goalHead[1:]...)
+		taken := func(classes []string) (names []string) {
+			for _, class := range classes {
+				names = append(names, "propensity_"+class)
+			}
+			return names
+		}
+		o := Options{Label: "bought", Goals: []string{"clicked"}, Taken: taken}
+		if c := describe(t, table(head, rows), o).column(t, name); c.Role != Left {
+			t.Errorf("%s is %v", name, c.Role)
+		}
+		o.Goals = nil
+		if c := describe(t, table(head, rows), o).column(t, name); c.Role != Feature {
+			t.Errorf("without goals %s is %v: %s", name, c.Role, c.Why)
+		}
+	}
+}
+
 // TestThePositiveClassOfAGoal is the one of a usual pair, however frequent, and else the rarer one.
 func TestThePositiveClassOfAGoal(t *testing.T) {
 	for classes, want := range map[[2]string]string{{"yes", "no"}: `["no", "yes"]`, {"0", "1"}: `["0", "1"]`,

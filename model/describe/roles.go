@@ -9,8 +9,8 @@ import (
 )
 
 // settleMarks gathers the texts that mean missing. A few texts among numbers are taken for marks too, unless they are
-// levels elsewhere: the list is one for all columns.
-func (d *Description) settleMarks(profiles []profile) {
+// levels elsewhere: the list is one for all columns. unknown are the marks in the columns of outcomes.
+func (d *Description) settleMarks(profiles []profile, unknown []marked) {
 	add := func(text string) {
 		if !slices.Contains(d.Missing, text) {
 			d.Missing = append(d.Missing, text)
@@ -24,6 +24,11 @@ func (d *Description) settleMarks(profiles []profile) {
 	for c := range d.Columns {
 		for _, m := range d.Columns[c].Marks {
 			add(m)
+		}
+	}
+	for _, m := range unknown {
+		if !slices.Contains(d.quoted, m.text) {
+			add(m.text)
 		}
 	}
 	for c := range d.Columns {

@@ -11,12 +11,13 @@ import (
 )
 
 // Base returns the Spec with the base component alone, the others say nothing: a model of Spec serves under it, and its
-// scores are those of the scorecard without their inputs.
+// scores are those of the scorecard without their inputs. The goals are there too: they have none of those inputs.
 func (s *Stage) Base() *model.Spec {
 	spec := *s.Spec
 	spec.Components = slices.Clone(spec.Components)
 	for i, f := range spec.Components {
-		if !slices.ContainsFunc(components, func(x component) bool { return x.base && x.name == f.Name() }) {
+		keep := func(x component) bool { return (x.base || x.beside) && x.name == f.Name() }
+		if !keep(goalsComponent) && !slices.ContainsFunc(components, keep) {
 			spec.Components[i] = mute{f, s.Spec.Contribution(i)}
 		}
 	}

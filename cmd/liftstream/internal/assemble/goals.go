@@ -68,11 +68,11 @@ func (s *Stage) goalSections(m *model.Model, r *report.Report) error {
 }
 
 // ReportGoals adds the records of a fit to the goals of its report: how many tell each goal, its base rate, and the
-// features alone.
-func (s *Stage) ReportGoals(records *model.Builder, r *report.Report) {
+// features alone. The records stand as those of the fit of m did.
+func (s *Stage) ReportGoals(records *model.Builder, m *model.Model, r *report.Report) {
 	specs := goalSpecs(s.Config, s.Spec.Schema)
 	for k := range r.Goals {
-		g, ev := &r.Goals[k], records.GoalEvidence(k, specs[k].Schema)
+		g, ev := &r.Goals[k], records.GoalEvidence(k, specs[k].Schema, m.Info.Exchangeable)
 		if g.Records = ev.Len(); g.Records == 0 {
 			continue
 		}

@@ -1,8 +1,12 @@
 package assemble
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"liftstream/model"
@@ -111,7 +115,7 @@ func TestTheReportOfGoals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.ReportGoals(x, r)
+	s.ReportGoals(x, m, r)
 	if len(r.Goals) != 2 || r.Labelled != 480 {
 		t.Fatalf("%d goals, %d labelled", len(r.Goals), r.Labelled)
 	}
@@ -142,5 +146,98 @@ func TestTheReportOfGoals(t *testing.T) {
 	}
 	if g := r.Goals[1]; g.Goal != "left" || g.Fitted || g.Records != 0 || len(g.Sets)+len(g.Features) > 0 {
 		t.Errorf("left, of which nothing is known: %+v", g)
+	}
+}
+
+// TestTheReportOfGoalsHasNoOrder: a file that is sorted by a goal and a feature has the report of any other order; its
+// order would make that feature rank the goal inside the blocks of its records.
+func TestTheReportOfGoalsHasNoOrder(t *testing.T) {
+	s := goalsStage(t, "["+bought+", "+clicked+", "+left+"]", "correct")
+	b, y, c, _ := goalRecords(0, 2400)
+	said := func(sorted bool) string {
+		order := make([]int, b.N)
+		for i := range order {
+			order[i] = i
+		}
+		if sorted {
+			plan := b.Columns[2].Code
+			slices.SortStableFunc(order, func(i, j int) int {
+				return cmp.Or(cmp.Compare(c[i], c[j]), cmp.Compare(plan[j], plan[i]))
+			})
+		}
+		x := model.NewBuilder(s.Spec)
+		o := *b
+		o.Columns, o.Label, o.Outcomes = slices.Clone(b.Columns), make([]int32, b.N), make([]model.Outcomes, b.N)
+		for f := range o.Columns {
+			from, to := b.Columns[f], &o.Columns[f]
+			if from.Float != nil {
+				to.Float = make([]float64, b.N)
+			} else {
+				to.Code = make([]uint32, b.N)
+			}
+			for i, k := range order {
+				if from.Float != nil {
+					to.Float[i] = from.Float[k]
+				} else {
+					to.Code[i] = from.Code[k]
+				}
+			}
+		}
+		for i, k := range order {
+			o.Label[i], o.Outcomes[i] = y[k], goalOutcomes(c[k], -1)
+		}
+		x.Add(&o)
+		m, err := x.Fit(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Report("x", b.N, x.Exchangeable(), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.ReportGoals(x, m, r)
+		text, err := json.Marshal(r.Goals)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if got, want := said(true), said(false); got != want || strings.Contains(want, "blocks of") {
+		t.Errorf("sorted:\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestTheBaseHasTheGoals: a partition of Base, as that of 'score --method lift', has the propensities and the reasons
+// of the goals, which no other component has a part in.
+func TestTheBaseHasTheGoals(t *testing.T) {
+	s := goalsStage(t, "["+bought+", "+clicked+", "+left+"]", "correct")
+	s.Spec.Options.GoalReasons = true
+	x := model.NewBuilder(s.Spec)
+	b, y, c, l := goalRecords(0, 600)
+	b.Label, b.Outcomes = y, make([]model.Outcomes, b.N)
+	for i := range b.N {
+		b.Outcomes[i] = goalOutcomes(c[i], l[i])
+	}
+	x.Add(b)
+	m, err := x.Fit(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Outcomes = nil
+	for i := range b.Label {
+		b.Label[i] = model.Unlabelled
+	}
+	var got [2]model.Scores
+	for k, spec := range []*model.Spec{s.Spec, s.Base()} {
+		p := model.NewPartition(spec, 0)
+		if err := p.Swap(m); err != nil {
+			t.Fatal(err)
+		}
+		p.Events(b, &got[k])
+	}
+	if want := got[0].Goals; len(want) != 2*b.N || !slices.Equal(got[1].Goals, want) ||
+		len(got[0].GoalWhy) == 0 || len(got[1].GoalWhy) != len(got[0].GoalWhy) {
+		t.Errorf("%d propensities of goals, want %d; %d reasons, want %d", len(got[1].Goals), len(want),
+			len(got[1].GoalWhy), len(got[0].GoalWhy))
 	}
 }

@@ -142,6 +142,13 @@ func TestAudienceOfAGoal(t *testing.T) {
 		!strings.Contains(got, `"base_rate":0.125,"lift":2`) {
 		t.Errorf("%v, %+v, %s", err, a, got)
 	}
+	// A program that writes NaN for null makes the lifts a column of texts.
+	texts := fileOf(t, "s.csv", "id,propensity_no,propensity_yes,base_rate,propensity_clicks,lift_clicks\n"+
+		"7,.5,.5,.5,.25,2\n8,.5,.5,.5,.5,NaN\n")
+	if got, a, err = linesOf(t, Choice{Class: "clicks"}, texts); err != nil || a.Summary.Untrained != 1 ||
+		!strings.Contains(got, `{"id":"7"`) || !strings.Contains(got, `"base_rate":0.125,"lift":2`) {
+		t.Errorf("%v, %+v, %s", err, a.Summary, got)
+	}
 }
 
 // TestAStageThatWasGivenIDs has former scores without: they are counted, and are no end of its audiences. So it is the

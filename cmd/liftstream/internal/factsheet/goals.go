@@ -50,6 +50,9 @@ func (b *builder) goals() {
 	untold := false
 	for i := range reported {
 		g := &reported[i]
+		if len(g.Classes) != 2 {
+			continue // nobody wrote such a report; its other parts are of use
+		}
 		if !g.Fitted {
 			s.Text = append(s.Text, fmt.Sprintf("%s has no structure: no records of two classes told it, and its propensities "+
 				"are base rates.", visible(g.Goal)))

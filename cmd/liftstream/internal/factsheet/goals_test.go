@@ -67,4 +67,9 @@ func TestGoalsHaveASection(t *testing.T) {
 	if x := find(New(in)); len(x.Blocks[4].Table.Rows) != 2 {
 		t.Errorf("%d rows of two lifts", len(x.Blocks[4].Table.Rows))
 	}
+	// A goal without its classes is left out.
+	in.Report.Goals[0].Classes = nil
+	if x := find(New(in)); len(x.Blocks) != 1 {
+		t.Errorf("%d blocks of a goal without classes", len(x.Blocks)-1)
+	}
 }
