@@ -143,24 +143,16 @@ func TestInitOfEveryDataSet(t *testing.T) {
 			}
 			data := modeltest.Shared(t, "data/"+c.file)
 			t.Chdir(t.TempDir())
-			must := func(args ...string) result {
-				t.Helper()
-				r := command(t, args...)
-				if r.status != cli.StatusDone {
-					t.Fatalf("%q: status %d: %s", args, r.status, r.err)
-				}
-				return r
-			}
-			r := must("init", data, "--label", "class", "--positive", c.positive)
+			r := must(t, "init", data, "--label", "class", "--positive", c.positive)
 			if err := os.WriteFile("c.yaml", []byte(r.out), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			if _, warnings, err := config.Load("c.yaml", os.LookupEnv); err != nil || len(warnings) > 0 {
 				t.Fatalf("%v, warnings %v", err, warnings)
 			}
-			must("lint", "c.yaml")
-			must("fit", "-c", "c.yaml", data, "--model", "m", "--report", "r.json")
-			must("score", "-c", "c.yaml", "--model", "m", data, "--out", "s.arrow")
+			must(t, "lint", "c.yaml")
+			must(t, "fit", "-c", "c.yaml", data, "--model", "m", "--report", "r.json")
+			must(t, "score", "-c", "c.yaml", "--model", "m", data, "--out", "s.arrow")
 			if c.third {
 				var third [][]string
 				for i, row := range modeltest.CSV(t, data) {
@@ -171,7 +163,7 @@ func TestInitOfEveryDataSet(t *testing.T) {
 				data = "third.csv"
 				save(t, data, third)
 			}
-			r = must("eval", "-c", "c.yaml", data, "--skip", c.skip, "--method", "all", "--method", "prior", "--json", "-")
+			r = must(t, "eval", "-c", "c.yaml", data, "--skip", c.skip, "--method", "all", "--method", "prior", "--json", "-")
 			var e struct {
 				Methods map[string]struct {
 					LogLoss float64 `json:"log_loss"`

@@ -29,14 +29,6 @@ func TestGoalsFromInitToAudience(t *testing.T) {
 	}
 	clicks := func(i int) bool { return u(i, 3) < []float64{.1, .35, .7}[i%3] }
 	files := map[string]string{"three.csv": data(clicks), "other.csv": data(func(i int) bool { return !clicks(i) })}
-	must := func(args ...string) result {
-		t.Helper()
-		r := command(t, args...)
-		if r.status != cli.StatusDone {
-			t.Fatalf("%q: status %d: %s", args, r.status, r.err)
-		}
-		return r
-	}
 	save := func(name, text string) {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -45,28 +37,30 @@ func TestGoalsFromInitToAudience(t *testing.T) {
 	for name, text := range files {
 		save(name, text)
 	}
-	config := must("init", "three.csv", "--label", "buys", "--goal", "clicks", "--goal", "leaves", "--id", "customer").out
+	config := must(t, "init", "three.csv", "--label", "buys", "--goal", "clicks", "--goal", "leaves", "--id",
+		"customer").out
 	save("three.yaml", config+"local: off\nkernel: off\ntrees: off\nvalue: {hit: 5, contact: 1, "+
 		"goals: [{goal: clicks, hit: 1, contact: .5}]}\n")
-	must("lint", "three.yaml")
-	said := must("fit", "-q", "-c", "three.yaml", "three.csv", "-m", "three.model").out
+	must(t, "lint", "three.yaml")
+	said := must(t, "fit", "-q", "-c", "three.yaml", "three.csv", "-m", "three.model").out
 	if at := strings.Index(said, "\nGoals:"); at < 0 || !strings.Contains(said[at:], "plan (") {
 		t.Errorf("fit does not tell of the goals:\n%s", said)
 	}
-	must("fit", "-q", "-c", "three.yaml", "three.csv", "--report", "three.json")
-	must("eval", "-q", "-c", "three.yaml", "three.csv", "--skip", "100", "--json", "eval.json")
+	must(t, "fit", "-q", "-c", "three.yaml", "three.csv", "--report", "three.json")
+	must(t, "eval", "-q", "-c", "three.yaml", "three.csv", "--skip", "100", "--json", "eval.json")
 	goalsMeasured(t, "eval.json")
-	must("report", "three.model", "-c", "three.yaml", "--fit", "three.json", "--eval", "eval.json", "--html", "three.html")
+	must(t, "report", "three.model", "-c", "three.yaml", "--fit", "three.json", "--eval", "eval.json",
+		"--html", "three.html")
 	if page, err := os.ReadFile("three.html"); err != nil || !strings.Contains(string(page), `id="goals"`) {
 		t.Errorf("the page of the model has no goals: %v", err)
 	}
 
-	scores := must("score", "-q", "-c", "three.yaml", "-m", "three.model", "three.csv").out
-	if other := must("score", "-q", "-c", "three.yaml", "-m", "three.model", "other.csv").out; other != scores {
+	scores := must(t, "score", "-q", "-c", "three.yaml", "-m", "three.model", "three.csv").out
+	if other := must(t, "score", "-q", "-c", "three.yaml", "-m", "three.model", "other.csv").out; other != scores {
 		t.Error("scores depend on the goals of the file: something is learnt")
 	}
 	save("s.jsonl", scores)
-	got := must("audience", "-c", "three.yaml", "s.jsonl", "--by", "clicks", "--top", "2")
+	got := must(t, "audience", "-c", "three.yaml", "s.jsonl", "--by", "clicks", "--top", "2")
 	lines := strings.Split(strings.TrimSpace(got.out), "\n")
 	var row struct {
 		Target                      string
@@ -81,7 +75,7 @@ func TestGoalsFromInitToAudience(t *testing.T) {
 		t.Errorf("the audience of clicks is %s", got.out)
 	}
 	// Its value decides how many: those whose propensity is a half or more.
-	if got = must("audience", "-c", "three.yaml", "s.jsonl", "--by", "clicks"); !strings.Contains(got.err, "profit") ||
+	if got = must(t, "audience", "-c", "three.yaml", "s.jsonl", "--by", "clicks"); !strings.Contains(got.err, "profit") ||
 		strings.Count(got.out, "\n") < 250 || strings.Count(got.out, "\n") > 350 {
 		t.Errorf("%d lines, %s", strings.Count(got.out, "\n"), got.err)
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/model"
 )
 
@@ -79,15 +78,7 @@ func TestInitOfAwkwardFiles(t *testing.T) {
 			if err := os.WriteFile(c.name, []byte(b.String()), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			must := func(args ...string) result {
-				t.Helper()
-				r := command(t, args...)
-				if r.status != cli.StatusDone {
-					t.Fatalf("%q: status %d: %s", args, r.status, r.err)
-				}
-				return r
-			}
-			r := must("init", c.name, "--label", "y")
+			r := must(t, "init", c.name, "--label", "y")
 			for _, want := range c.config {
 				if !strings.Contains(r.out, want) {
 					t.Errorf("the configuration lacks %q:\n%s", want, r.out)
@@ -101,10 +92,10 @@ func TestInitOfAwkwardFiles(t *testing.T) {
 			if err := os.WriteFile("c.yaml", []byte(r.out), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			must("lint", "c.yaml")
-			must("fit", "-c", "c.yaml", c.name, "-m", "m")
-			must("eval", "-c", "c.yaml", c.name, "--method", "lift", "--skip", "100")
-			must("score", "-c", "c.yaml", "-m", "m", c.name, "--out", "s.csv")
+			must(t, "lint", "c.yaml")
+			must(t, "fit", "-c", "c.yaml", c.name, "-m", "m")
+			must(t, "eval", "-c", "c.yaml", c.name, "--method", "lift", "--skip", "100")
+			must(t, "score", "-c", "c.yaml", "-m", "m", c.name, "--out", "s.csv")
 		})
 	}
 }

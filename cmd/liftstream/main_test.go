@@ -23,6 +23,16 @@ func command(t *testing.T, args ...string) result {
 	return result{status, out.String(), errs.String()}
 }
 
+// must is command for one that has to be done.
+func must(t *testing.T, args ...string) result {
+	t.Helper()
+	r := command(t, args...)
+	if r.status != cli.StatusDone {
+		t.Fatalf("%q: status %d: %s", args, r.status, r.err)
+	}
+	return r
+}
+
 func TestUsageErrors(t *testing.T) {
 	for _, c := range []struct {
 		args []string

@@ -21,17 +21,9 @@ import (
 func TestReportOfAModel(t *testing.T) {
 	long(t)
 	workbench(t)
-	must := func(args ...string) result {
-		t.Helper()
-		r := command(t, args...)
-		if r.status != cli.StatusDone {
-			t.Fatalf("%q: status %d: %s", args, r.status, r.err)
-		}
-		return r
-	}
-	must("fit", "-c", "bank.yaml", "bank.csv", "--model", "bank.model", "--report", "fit.json")
-	must("eval", "-q", "-c", "bank.yaml", "bank.csv", "--method", "all", "--json", "eval.json")
-	alone := must("report", "bank.model", "--html", "-")
+	must(t, "fit", "-c", "bank.yaml", "bank.csv", "--model", "bank.model", "--report", "fit.json")
+	must(t, "eval", "-q", "-c", "bank.yaml", "bank.csv", "--method", "all", "--json", "eval.json")
+	alone := must(t, "report", "bank.model", "--html", "-")
 	for _, want := range []string{"<h1><bdi>bank</bdi></h1>", "Lift by value", "Profiles", "figures on quality",
 		"poutcome"} {
 		if !strings.Contains(alone.out, want) {
@@ -39,7 +31,7 @@ func TestReportOfAModel(t *testing.T) {
 		}
 	}
 	all := []string{"report", "bank.model", "-c", "bank.yaml", "--fit", "fit.json", "--eval", "eval.json"}
-	r := must(append(all, "--html", "a.html", "--svg", "figures")...)
+	r := must(t, append(all, "--html", "a.html", "--svg", "figures")...)
 	if !strings.Contains(r.err, "page to a.html") || !strings.Contains(r.err, "figures to figures") || r.out != "" {
 		t.Errorf("it says %q", r.err)
 	}
@@ -47,7 +39,7 @@ func TestReportOfAModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again := must(append(all, "-q", "--html", "-")...); again.out != string(page) || again.err != "" {
+	if again := must(t, append(all, "-q", "--html", "-")...); again.out != string(page) || again.err != "" {
 		t.Errorf("the page on standard output is another one: %d and %d bytes; %s", len(again.out), len(page), again.err)
 	}
 	if _, err := html.Parse(bytes.NewReader(page)); err != nil {
@@ -58,7 +50,7 @@ func TestReportOfAModel(t *testing.T) {
 			t.Errorf("%q should be on the page with all files alone", want)
 		}
 	}
-	card := must("report", "bank.model", "-c", "bank.yaml", "--html", "-").out
+	card := must(t, "report", "bank.model", "-c", "bank.yaml", "--html", "-").out
 	if !strings.Contains(card, "effects of the scorecard, in log-odds") || strings.Contains(card, "How good it is") {
 		t.Error("the page with a configuration lacks the effects of the scorecard")
 	}

@@ -1,5 +1,3 @@
-//go:build !purego
-
 #include "textflag.h"
 
 DATA full<>+0(SB)/4, $0x437f0000 // 255 in single precision
