@@ -103,3 +103,21 @@ def test_wrong_frames_and_topics_are_refused(stage: Stage, votes: pa.Table) -> N
     with pytest.raises(KafkaException):
         liftstream.Sender("127.0.0.1:1", EVENTS, timeout=1)
     assert liftstream.read_scores(stage.brokers, SCORES).num_rows == 0
+
+
+def test_a_reader_goes_on_where_another_ended(stage: Stage) -> None:
+    """Nothing is passed over, though messages came to one partition while the reader was still in another."""
+
+    def send(partition: int, messages: int) -> None:
+        producer = Producer({"bootstrap.servers": stage.brokers, "batch.num.messages": 1})
+        for i in range(messages):
+            producer.produce(DEAD, f"{i}".encode().ljust(2000), partition=partition)
+        assert producer.flush(60) == 0
+
+    send(1, 60)
+    with liftstream.Reader(stage.brokers, DEAD, config={"fetch.message.max.bytes": 2000}) as reader:
+        send(0, 5)
+        assert [m.partition for m in reader] == [1] * 60
+        assert reader.positions() == {0: 0, 1: 60, 2: 0}
+    with liftstream.Reader(stage.brokers, DEAD, start=reader.positions()) as reader:
+        assert [m.offset for m in reader] == list(range(5))

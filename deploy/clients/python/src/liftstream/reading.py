@@ -111,6 +111,12 @@ class Reader:
     def _open(self) -> bool:
         return self._follow or any(self._next[p] < end for p, end in self._ends.items())
 
+    def _pass(self, partition: int, offset: int) -> None:
+        """Nothing is there before that offset. Messages from the end on are another reader's."""
+        if not self._follow:
+            offset = min(offset, self._ends[partition])
+        self._next[partition] = max(self._next[partition], offset)
+
     def __iter__(self) -> Iterator[Message]:
         quiet = time.monotonic()
         while self._open():
@@ -123,14 +129,14 @@ class Reader:
             assert partition is not None
             if error is not None and error.code() == KafkaError._PARTITION_EOF:
                 # The last offsets may be markers of transactions, which no reader sees.
-                self._next[partition] = max(self._next[partition], offset or 0)
+                self._pass(partition, offset or 0)
                 continue
             if error is not None:
                 raise KafkaException(error)
             assert offset is not None
             quiet = time.monotonic()
             if not self._follow and offset >= self._ends[partition]:
-                self._next[partition] = max(self._next[partition], self._ends[partition])
+                self._pass(partition, offset)
                 continue
             self._next[partition] = offset + 1
             yield Message(partition, offset, _bytes(m.key()), _bytes(m.value()) or b"", _headers(m.headers()))
