@@ -20,10 +20,10 @@ import (
 // figuresEvery is the number of scored records after which the figures of a watch are shown anew.
 const figuresEvery = 250
 
-// watched shows the alarms and the figures of a partition.
+// watched takes the alarms and the figures of a partition for the board.
 type watched struct {
-	alarms  uint64 // that are shown, or were by a former owner
-	records int64  // of the figures that are shown
+	alarms  uint64 // that a transaction has, or were shown by a former owner
+	records int64  // of the figures that the last transaction with figures has
 }
 
 // inherit takes the alarms of a restored state for shown.
@@ -34,25 +34,33 @@ func (w *watched) inherit(p *model.Partition) {
 	}
 }
 
-// report shows new alarms, and the figures where there are enough new records. A model may begin a watch, and a state
-// that began anew has had no alarm.
-func (w *watched) report(b *board, p *model.Partition) {
+// stand takes the alarms that are new since the last call, and the figures where there are enough new records. A model
+// may begin a watch, and a state that began anew has had no alarm.
+func (w *watched) stand(p *model.Partition, now *standing) {
 	x := model.Watch(p)
 	if x == nil {
 		return
 	}
 	w.alarms = min(w.alarms, x.Total())
-	for _, f := range x.Found(w.alarms) {
+	now.alarms = slices.Clone(x.Found(w.alarms))
+	if x.Total() != w.alarms || x.Records() >= w.records+figuresEvery {
+		f := x.Figures()
+		w.alarms, w.records = x.Total(), x.Records()
+		now.figures, now.kept = &f, append([]drift.Found(nil), x.Found(0)...)
+	}
+}
+
+// alarmed shows the alarms and figures of a committed transaction.
+func (b *board) alarmed(now *standing) {
+	for _, f := range now.alarms {
 		b.o.Metrics.Drift.WithLabelValues(f.Kind.String()).Inc()
 		b.log.Warn("drift", zap.String("column", f.Column), zap.Stringer("kind", f.Kind), zap.Int64("record", f.Records),
 			zap.Float64("value", f.Value), zap.Float64("threshold", f.Threshold), zap.Uint64("alarm", f.Number))
 	}
-	if x.Total() != w.alarms || x.Records() >= w.records+figuresEvery {
-		f := x.Figures()
-		w.alarms, w.records = x.Total(), x.Records()
-		b.o.Metrics.quality(b.id, &f)
+	if f := now.figures; f != nil {
+		b.o.Metrics.quality(b.id, f)
 		b.mu.Lock()
-		b.status.Watch, b.status.Alarms = &f, append([]drift.Found(nil), x.Found(0)...)
+		b.status.Watch, b.status.Alarms = f, now.kept
 		b.mu.Unlock()
 	}
 }

@@ -137,9 +137,9 @@ func (b *board) inherit(p *model.Partition) {
 	b.watch.inherit(p)
 }
 
-// report brings metrics and status up to the last committed transaction.
-func (b *board) report(t *task) {
-	m, part, lost := b.o.Metrics, t.m.Part, t.m.Part.Losses()
+// report brings metrics and status up to the last committed transaction, at whose end the state stood so.
+func (b *board) report(t *task, now *standing) {
+	m, lost := b.o.Metrics, now.losses
 	m.Losses.WithLabelValues("unknown_class").Add(float64(lost.UnknownClass - b.told.UnknownClass))
 	m.Losses.WithLabelValues("expired").Add(float64(lost.Expired - b.told.Expired))
 	m.Losses.WithLabelValues("evicted").Add(float64(lost.Evicted - b.told.Evicted))
@@ -154,35 +154,31 @@ func (b *board) report(t *task) {
 		b.log.Warn("a label is no class of the configuration; such records are scored and not learnt (losses_total)",
 			zap.String("label", t.m.UnknownClass), zap.Strings("classes", b.o.Spec.Schema.Classes))
 	}
-	closed := model.ExpiryLearnt(part)
-	m.ExpiryLearnt.Add(float64(closed - b.closed))
-	b.told, b.closed = lost, closed
-	sifted := part.Sieve.Sifted()
-	m.Duplicates.WithLabelValues("left_out").Add(float64(sifted.Duplicates - b.sifted.Duplicates))
-	m.Duplicates.WithLabelValues("forgotten").Add(float64(sifted.Forgotten - b.sifted.Forgotten))
-	b.sifted = sifted
-	kept := b.remembers(part)
-	waits := model.WaitsOf(part)
-	m.Waiting.WithLabelValues(b.id).Set(float64(waits.Bytes))
-	m.WaitRecords.WithLabelValues(b.id).Set(float64(waits.Records))
-	m.WaitOldest.WithLabelValues(b.id).Set(time.Duration(waits.Oldest).Seconds())
+	m.ExpiryLearnt.Add(float64(now.closed - b.closed))
+	b.told, b.closed = lost, now.closed
+	m.Duplicates.WithLabelValues("left_out").Add(float64(now.sifted.Duplicates - b.sifted.Duplicates))
+	m.Duplicates.WithLabelValues("forgotten").Add(float64(now.sifted.Forgotten - b.sifted.Forgotten))
+	b.sifted = now.sifted
+	b.remembers(now.recency)
+	m.Waiting.WithLabelValues(b.id).Set(float64(now.waits.Bytes))
+	m.WaitRecords.WithLabelValues(b.id).Set(float64(now.waits.Records))
+	m.WaitOldest.WithLabelValues(b.id).Set(time.Duration(now.waits.Oldest).Seconds())
 	t.windows.publish(t)
-	b.watch.report(b, part)
+	b.alarmed(now)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.status.Offset, b.status.Model = t.committed.Events, t.committed.Model
 	b.status.UnknownClass, b.status.Expired = lost.UnknownClass, lost.Expired
-	b.status.Recency = kept
-	b.status.Labelled, b.status.Trained = part.Labelled(), part.Trained()
-	b.ageing(t)
+	b.status.Recency = now.recency
+	b.status.Labelled, b.status.Trained = now.labelled, now.trained
+	b.ageing(t, now.labelled)
 }
 
 // remembers shows the ids that are remembered for former records, nil where none are.
-func (b *board) remembers(p *model.Partition) *model.Kept {
-	if p.Recency == nil {
-		return nil
+func (b *board) remembers(kept *model.Kept) {
+	if kept == nil {
+		return
 	}
-	kept := p.Recency.Kept()
 	b.o.Metrics.RecencyBytes.WithLabelValues(b.id).Set(float64(kept.Bytes))
 	b.o.Metrics.Evicted.Add(float64(kept.Evicted - b.gone))
 	if b.gone == 0 && kept.Evicted > 0 {
@@ -190,5 +186,4 @@ func (b *board) remembers(p *model.Partition) *model.Kept {
 			"(recency_evicted_total)", zap.Uint64("evicted", kept.Evicted), zap.Int("ids", kept.IDs))
 	}
 	b.gone = kept.Evicted
-	return &kept
 }

@@ -233,7 +233,7 @@ func (p *pipeline) await() error {
 	}
 	t.sent(x)
 	t.board.waits(p.oldest())
-	t.board.report(t)
+	t.board.report(t, &x.stands)
 	return nil
 }
 
@@ -289,6 +289,7 @@ func (p *pipeline) complete(ctx context.Context, x *transaction) {
 	if t.note(x); t.m.At != t.committed || len(x.records) > 0 {
 		t.number(x, t.committed)
 		t.countAnswers(x)
+		x.stands = t.board.stand(t.m.Part)
 	}
 }
 

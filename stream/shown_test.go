@@ -139,7 +139,7 @@ func TestLossesOfAStateAreToldOnce(t *testing.T) {
 	for from := range 2 {
 		lose(x.m.Part, 1000*from)
 		for range 2 {
-			x.board.report(x)
+			shown(x)
 		}
 		if got, want := told(), of(x.m.Part); !slices.Equal(got, want) || slices.Contains(got, 0) {
 			t.Errorf("unknown, evicted, left out and forgotten: %v told, want %v", got, want)
@@ -163,10 +163,16 @@ func TestLossesOfAStateAreToldOnce(t *testing.T) {
 	next.m.Part = x.m.Part
 	m = next.s.o.Metrics
 	next.board.inherit(next.m.Part)
-	next.board.report(next)
+	shown(next)
 	if got := told(); !slices.Equal(got, []float64{0, 0, 0, 0}) {
 		t.Errorf("the next owner tells %v again", got)
 	}
+}
+
+// shown shows the state of a task as it stands.
+func shown(t *task) {
+	now := t.board.stand(t.m.Part)
+	t.board.report(t, &now)
 }
 
 // TestTheStatusShowsTheCommittedPosition, not that of the messages under way.
@@ -175,9 +181,31 @@ func TestTheStatusShowsTheCommittedPosition(t *testing.T) {
 	x.committed, x.m.At = state.Position{Events: 5, Model: 2}, state.Position{Events: 9, Model: 3}
 	var s model.Scores
 	x.m.Part.Events(sample.Records(0, 70), &s)
-	x.board.report(x)
+	shown(x)
 	if p := x.board.read(); p.Offset != 5 || p.Model != 2 || p.Labelled != 70 || p.Trained != x.m.Part.Trained() {
 		t.Errorf("%+v", p)
+	}
+}
+
+// TestTheStatusShowsTheStateOfTheCommittedMessages: a task has learnt those of the next transaction by then. Who sees
+// labels learnt finds the scores of their records counted.
+func TestTheStatusShowsTheStateOfTheCommittedMessages(t *testing.T) {
+	x := idleTask(t, nil)
+	x.producer, x.s.deadPartitions = &txn.Producer{}, 1
+	var s model.Scores
+	x.m.Part.Events(sample.Records(0, 70), &s)
+	p := &pipeline{t: x, torn: true, outcome: make(chan error, 1)} // torn: no more than the messages is to be done
+	now := &transaction{since: x.s.o.Now()}
+	x.m.At.Events++
+	p.complete(t.Context(), now)
+	x.m.Part.Events(sample.Records(70, 30), &s)
+	p.committing = now
+	p.outcome <- nil
+	if err := p.await(); err != nil {
+		t.Fatal(err)
+	}
+	if got := x.board.read(); got.Labelled != 70 {
+		t.Errorf("%v labelled records are shown, want 70", got.Labelled)
 	}
 }
 
