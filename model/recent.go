@@ -136,10 +136,10 @@ func (r *Recency) note(b *Batch, i int) {
 		return
 	}
 	r.time.observe(b.Time[i])
-	var done uint64 // groups that have the record
+	var done [recency.MaxGroups]bool // groups that have the record
 	for k, g := range r.groups {
-		if done&(1<<g) == 0 && r.o.Features[k].takes(b, i) {
-			done |= 1 << g
+		if !done[g] && r.o.Features[k].takes(b, i) {
+			done[g] = true
 			r.store.Add(id, g, b.Time[i], r.time.now)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"liftstream/model"
 	"liftstream/model/propensity"
+	"liftstream/model/recency"
 	"liftstream/model/wire"
 )
 
@@ -111,6 +112,50 @@ func TestFormerRecords(t *testing.T) {
 	p.Recency.Fill(b)
 	if got := recentTexts(b); got[4] != "- - - -" {
 		t.Errorf("without ids: %s", got[4])
+	}
+}
+
+// TestFormerRecordsOfAsManyConditionsAsThereAre: each group takes a record once, and a state of the largest number of
+// groups is read again. Those behind the 64th took it once for each feature, and their states were refused.
+func TestFormerRecordsOfAsManyConditionsAsThereAre(t *testing.T) {
+	schema := &model.Schema{Features: []model.Feature{{Name: "kind", Kind: model.Nominal}},
+		Classes: []string{"no", "yes"}, Positive: 1}
+	o := newSpec(nil).Options
+	o.Recency = &model.RecencyOptions{Bytes: 1 << 22}
+	kinds := make([]string, recency.MaxGroups)
+	for g := range kinds {
+		kinds[g] = fmt.Sprint("k", g)
+		for _, window := range []int64{0, 60 * second} {
+			f := model.RecentFeature{Feature: len(schema.Features), Where: 0, Level: kinds[g], Window: window}
+			o.Recency.Features = append(o.Recency.Features, f)
+			schema.Features = append(schema.Features, model.Feature{Name: fmt.Sprint(kinds[g], " ", window), Derived: "x"})
+		}
+	}
+	spec := &model.Spec{Schema: schema, Scorecard: propensity.New(propensity.Default(), schema), Options: o}
+	filled := func(p *model.Partition) *model.Batch {
+		b := &model.Batch{N: len(kinds), Columns: make([]model.Column, len(schema.Features))}
+		b.Columns[0].Levels = kinds
+		for i := range kinds {
+			b.Columns[0].Code = append(b.Columns[0].Code, uint32(i))
+			b.ID, b.Time = append(b.ID, "a"), append(b.Time, 1000*second)
+		}
+		for f := range schema.Features[1:] {
+			b.Columns[f+1].Float = make([]float64, len(kinds))
+		}
+		p.Recency.Fill(b)
+		return b
+	}
+	p := model.NewPartition(spec, 0)
+	filled(p)
+	p, err := model.RestorePartition(spec, p.Snapshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := filled(p)
+	for g := range kinds {
+		if since, n := b.Columns[1+2*g].Float[0], b.Columns[2+2*g].Float[0]; since != 0 || n != 1 {
+			t.Fatalf("%s: %v seconds since the last record, %v in the last minute, want 0 and 1", kinds[g], since, n)
+		}
 	}
 }
 

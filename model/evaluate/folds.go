@@ -122,16 +122,16 @@ func pass(
 	return n, nil
 }
 
-// take adds a record to the message, and hands it over when it is full.
+// take adds a record to the message, and hands it over when it is full. builders are nil where it is scored.
 func (d *driver) take(
 	ctx context.Context, index int64, b *model.Batch, i int, shown int32, builders []*model.Builder,
 ) error {
 	m := d.messages[0]
 	d.order = append(d.order, place{index: index, class: b.Label[i], row: int32(m.batch.N), treated: treatmentOf(b, i),
 		outcomes: outcomesOf(b, i)})
-	told := outcomesOf(b, i)
-	if shown != b.Label[i] {
-		told = 0
+	var told model.Outcomes
+	if builders != nil { // a record of the fold is scored, and nothing is learnt from it
+		told = outcomesOf(b, i)
 	}
 	m.addWith(index, i, shown, told)
 	if len(d.order) < messageRows {

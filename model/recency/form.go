@@ -12,10 +12,8 @@ import (
 // Format is the version of the binary form of a Store, stream/state/FORMAT.md.
 const Format = 1
 
-const (
-	maxGroups = 64
-	maxSpans  = 4096 // of a key: the rule of merge leaves fewer than 1,300 of 2^53 records
-)
+// maxSpans bounds the spans of a key: the rule of merge leaves fewer than 1,300 of 2^53 records.
+const maxSpans = 4096
 
 // Chunks is the number of chunks of AppendChunk.
 const Chunks = chunks
@@ -68,7 +66,7 @@ func ReadHead(r *wire.Reader) (s *Store, keys [Chunks]uint64, err error) {
 		return nil, keys, fmt.Errorf("format %d, this build reads %d", f, Format)
 	}
 	bound, window := r.Uvarint(), r.Uvarint()
-	o := Options{Groups: r.Strings(maxGroups)}
+	o := Options{Groups: r.Strings(MaxGroups)}
 	evicted := r.Uvarint()
 	for c := range keys {
 		keys[c] = r.Uvarint()

@@ -19,9 +19,12 @@ type Options struct {
 	Bytes int64 // bound of the memory of a Store, see KeyBytes and SpanBytes
 	// Window is the longest window of Count in nanoseconds; 0 = nobody counts, and the last times of an id are enough.
 	Window int64
-	// Groups are the names of the groups of records that are told apart, such as the visits of an id.
+	// Groups are the names of the groups of records that are told apart, such as the visits of an id: at most MaxGroups.
 	Groups []string
 }
+
+// MaxGroups bounds the groups of a Store. A configuration has no more derived features.
+const MaxGroups = 256
 
 // KeyBytes is the memory that an id of a group is reckoned to take, SpanBytes that of a span of it.
 const (

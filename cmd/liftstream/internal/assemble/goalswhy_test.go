@@ -241,3 +241,39 @@ func TestTheBaseHasTheGoals(t *testing.T) {
 			len(got[1].GoalWhy), len(got[0].GoalWhy))
 	}
 }
+
+// TestAFoldLearnsNothingFromItsGoals: the scores of a fold do not depend on the goals of its own records, also of those
+// without a label.
+func TestAFoldLearnsNothingFromItsGoals(t *testing.T) {
+	s := goalsStage(t, "["+bought+", "+clicked+", "+left+"]", "correct")
+	spec := s.Scoring("lift")
+	fold := func() evaluate.Fold { return func(i int64, _ int32) int { return int(i % 2) } }
+	scores := func(flipped bool) (goals []float64) {
+		src := labelled(800, func(from, to int) (*model.Batch, []int32, []int32, []int32) {
+			b, y, c, l := goalRecords(from, to)
+			for i := range y {
+				if i%4 == 0 {
+					y[i] = model.Unlabelled
+				}
+				if flipped && i%2 == 0 {
+					c[i] = 1 - c[i]
+				}
+			}
+			return b, y, c, l
+		})
+		_, err := evaluate.Folds(t.Context(), spec.Schema, src, []evaluate.Method{evaluate.Stage("all", spec)}, 2, fold,
+			func(r *evaluate.Record) error {
+				if out := r.Scores[0]; r.Index%2 == 0 {
+					goals = append(goals, out.Goals[2*r.Row])
+				}
+				return nil
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return goals
+	}
+	if got, want := scores(true), scores(false); len(want) != 400 || !slices.Equal(got, want) {
+		t.Errorf("the scores of %d records of a fold change with their goals", len(want))
+	}
+}

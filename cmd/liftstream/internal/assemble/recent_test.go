@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"liftstream/codec"
+	"liftstream/config"
 	"liftstream/model"
+	"liftstream/model/recency"
 )
 
 // coming is a configuration of features of former records.
@@ -31,6 +33,13 @@ local: off
 kernel: off
 trees: off
 `
+
+// TestEveryConditionHasAGroup: a configuration cannot ask for more conditions than a state can hold.
+func TestEveryConditionHasAGroup(t *testing.T) {
+	if config.MaxDerived > recency.MaxGroups {
+		t.Errorf("%d derived features, but %d groups of former records", config.MaxDerived, recency.MaxGroups)
+	}
+}
 
 // TestFormerRecordsOfFilesAndMessages: messages of a stage and files give the same features, and scores hand them on.
 func TestFormerRecordsOfFilesAndMessages(t *testing.T) {
