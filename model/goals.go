@@ -18,6 +18,8 @@ type GoalScorer interface {
 	MemoryLen() int
 	// ScoreGoals writes the propensity of class 1 of every goal into p and the memory for LearnGoals into memory.
 	ScoreGoals(row Row, memory, p []float64)
+	// AppendFitted appends of every goal whether it has a structure: without one its propensity is a base rate.
+	AppendFitted(fitted []bool) []bool
 	// ExplainGoals appends the lift and the reasons of every goal to out, of the row that ScoreGoals scored last. memory
 	// and the last propensities of out are as that wrote them; Why and MinCount of o are obeyed.
 	ExplainGoals(row Row, memory []float64, o *Options, out *Scores)
@@ -235,6 +237,14 @@ func (g *goals) ScoreGoals(row Row, memory, p []float64) {
 		x.scorecard.Score(row, x.inputs, memory[:n:n], x.prob[:])
 		p[k], memory = x.prob[1], memory[n:]
 	}
+}
+
+// AppendFitted appends of every goal whether it has a structure.
+func (g *goals) AppendFitted(fitted []bool) []bool {
+	for k := range g.all {
+		fitted = append(fitted, g.all[k].structured)
+	}
+	return fitted
 }
 
 // each calls do with every goal that is known of the record, and with the record as that goal's.

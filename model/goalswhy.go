@@ -36,6 +36,9 @@ func appendGoals(s, o *Scores, i int) {
 		return
 	}
 	s.Goals = append(s.Goals, o.Goals[i*n:(i+1)*n]...)
+	if len(o.GoalFitted) > 0 {
+		s.GoalFitted = append(s.GoalFitted, o.GoalFitted[i*n:(i+1)*n]...)
+	}
 	if len(o.GoalLift) == 0 {
 		return
 	}

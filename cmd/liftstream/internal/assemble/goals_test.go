@@ -395,4 +395,7 @@ func TestFilesOfGoals(t *testing.T) {
 	if out.Goals[1] != 1./602 || out.Goals[0] == .5 {
 		t.Errorf("propensities %v of a goal that was fitted and of one that none of 600 records has", out.Goals[:2])
 	}
+	if len(out.GoalFitted) != len(out.Goals) || !out.GoalFitted[0] || out.GoalFitted[1] {
+		t.Errorf("fitted are %v", out.GoalFitted[:2])
+	}
 }
