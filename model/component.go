@@ -50,6 +50,9 @@ type Rebase struct {
 	// nil = as Since.
 	shares        func(yield func(ex *Example) bool)
 	aheadOfShares float64
+	// unknown says that the Model knows no record of the state: it was made of files or of another history, or the state
+	// is empty.
+	unknown bool
 }
 
 // Factory makes one kind of component, and is the one place where its structure is searched.

@@ -18,6 +18,8 @@ type GoalScorer interface {
 	MemoryLen() int
 	// ScoreGoals writes the propensity of class 1 of every goal into p and the memory for LearnGoals into memory.
 	ScoreGoals(row Row, memory, p []float64)
+	// AppendFitted appends of every goal whether it has a structure: without one its propensity is a base rate.
+	AppendFitted(fitted []bool) []bool
 	// ExplainGoals appends the lift and the reasons of every goal to out, of the row that ScoreGoals scored last. memory
 	// and the last propensities of out are as that wrote them; Why and MinCount of o are obeyed.
 	ExplainGoals(row Row, memory []float64, o *Options, out *Scores)
@@ -80,44 +82,75 @@ func (f *goalsFactory) New(levels *Levels) Component {
 }
 
 // Fit fits each goal as a stage of that label alone would be, on the records of which it is known. A goal of fewer than
-// two classes keeps its former part, and has none before that.
+// two classes keeps its former part; before that it has none, and the part has the weights of its classes.
 func (f *goalsFactory) Fit(ctx context.Context, ev *Evidence, previous []byte) ([]byte, error) {
 	before, err := f.readPart(previous)
 	if err != nil {
 		return nil, fmt.Errorf("reading the previous part: %w", err)
 	}
-	out := make([]map[string][]byte, len(f.specs))
+	out := make([]goalPart, len(f.specs))
 	for k, spec := range f.specs {
 		of := ev.ofGoal(k, spec.Schema)
 		if of.oneClass() {
-			out[k] = before[k]
-			continue
+			if out[k].parts = before[k].parts; out[k].parts == nil {
+				out[k].shares, err = f.sharesOf(ev, of, k)
+			}
+		} else {
+			var last *Model
+			if before[k].parts != nil {
+				last = &Model{Parts: before[k].parts}
+			}
+			out[k].parts, err = fitParts(ctx, spec, of, f.statesOf(ev, k), last)
 		}
-		var last *Model
-		if before[k] != nil {
-			last = &Model{Parts: before[k]}
-		}
-		if out[k], err = fitParts(ctx, spec, of, f.statesOf(ev, k), last); err != nil {
+		if err != nil {
 			return nil, fmt.Errorf("goal %d: %w", k, err)
 		}
 	}
 	return f.appendPart(out), nil
 }
 
-// renew brings the counts of the scorecards of a part up to date (see Renew).
+// sharesOf are the weights of the classes of a goal without a structure in each partition: those of its state, or those
+// of the records of the goal where the partition has none. Partitions without such a record are left out.
+func (f *goalsFactory) sharesOf(ev, of *Evidence, goal int) (shares []goalShare, err error) {
+	for _, n := range ev.Parties() {
+		share, found := goalShare{partition: n}, false
+		if ev.States.of != nil {
+			err := ev.States.Read(n, func(b []byte) (err error) {
+				found, err = f.readSeen(b, goal, &share.seen)
+				return err
+			})
+			if err != nil {
+				return nil, fmt.Errorf("reading the state of partition %d: %w", n, err)
+			}
+		}
+		for i, class := range of.Class {
+			if !found && of.Partition[i] == n {
+				share.seen[class] += of.Weight[i]
+			}
+		}
+		if share.seen != [2]float64{} {
+			shares = append(shares, share)
+		}
+	}
+	return shares, nil
+}
+
+// renew brings the counts of a part up to date (see Renew): those of the scorecards, and of goals without a structure.
 func (f *goalsFactory) renew(ctx context.Context, ev *Evidence, part []byte) ([]byte, error) {
 	parts, err := f.readPart(part)
 	if err != nil {
 		return nil, err
 	}
 	for k, spec := range f.specs {
-		of := ev.ofGoal(k, spec.Schema)
-		if parts[k] == nil || of.oneClass() {
-			continue
+		of, own := ev.ofGoal(k, spec.Schema), parts[k].parts
+		switch {
+		case own == nil:
+			parts[k].shares, err = f.sharesOf(ev, of, k)
+		case !of.oneClass():
+			name := spec.Scorecard.Name()
+			own[name], err = fitScorecard(ctx, spec, *of, f.statesOf(ev, k), &Model{Parts: own}, own)
 		}
-		m := &Model{Parts: parts[k]}
-		name := spec.Scorecard.Name()
-		if parts[k][name], err = fitScorecard(ctx, spec, *of, f.statesOf(ev, k), m, parts[k]); err != nil {
+		if err != nil {
 			return nil, fmt.Errorf("goal %d: %w", k, err)
 		}
 	}
@@ -155,9 +188,16 @@ type goals struct {
 type goal struct {
 	scorer
 	structured bool
-	// seen are the weights of the records of each class before there was a structure.
-	seen [2]float64
-	prob [2]float64
+	// seen are the weights of the records of each class before there was a structure, and others those of the other
+	// partitions in the serving model.
+	seen, others [2]float64
+	prob         [2]float64
+}
+
+// rate is the base rate of class 1 of a goal without a structure, with a pseudo-record of each class.
+func (x *goal) rate() float64 {
+	yes := x.seen[1] + x.others[1]
+	return (yes + 1) / (x.seen[0] + x.others[0] + yes + 2)
 }
 
 var _ GoalScorer = (*goals)(nil)
@@ -182,15 +222,14 @@ func (g *goals) InputCount() int { return 0 }
 // Inputs writes nothing.
 func (g *goals) Inputs(Row, []float64) {}
 
-// ScoreGoals writes the propensities; those of a goal without a structure are base rates with a pseudo-record of each
-// class.
+// ScoreGoals writes the propensities; those of a goal without a structure are base rates.
 func (g *goals) ScoreGoals(row Row, memory, p []float64) {
 	for k := range g.all {
 		x := &g.all[k]
 		n := len(x.pending)
 		if !x.structured {
 			clear(memory[:n])
-			p[k] = (x.seen[1] + 1) / (x.seen[0] + x.seen[1] + 2)
+			p[k] = x.rate()
 			memory = memory[n:]
 			continue
 		}
@@ -198,6 +237,14 @@ func (g *goals) ScoreGoals(row Row, memory, p []float64) {
 		x.scorecard.Score(row, x.inputs, memory[:n:n], x.prob[:])
 		p[k], memory = x.prob[1], memory[n:]
 	}
+}
+
+// AppendFitted appends of every goal whether it has a structure.
+func (g *goals) AppendFitted(fitted []bool) []bool {
+	for k := range g.all {
+		fitted = append(fitted, g.all[k].structured)
+	}
+	return fitted
 }
 
 // each calls do with every goal that is known of the record, and with the record as that goal's.
@@ -271,7 +318,7 @@ func (g *goals) NotAfter(t int64) {
 	}
 }
 
-// Rebase moves each goal that has a part to it.
+// Rebase moves each goal that has a part to it. A goal without a structure takes the counts of the other partitions.
 func (g *goals) Rebase(rb *Rebase) error {
 	f := goalsFactory{g.specs}
 	parts, err := f.readPart(rb.Part)
@@ -280,11 +327,12 @@ func (g *goals) Rebase(rb *Rebase) error {
 	}
 	for k := range g.all {
 		x := &g.all[k]
-		if parts[k] == nil {
+		if parts[k].parts == nil {
+			x.rebaseCounts(parts[k].shares, rb)
 			continue
 		}
 		for i, c := range x.scorer.all() {
-			part, ok := parts[k][x.spec.name(i)]
+			part, ok := parts[k].parts[x.spec.name(i)]
 			if !ok {
 				continue
 			}
@@ -305,8 +353,27 @@ func (g *goals) Rebase(rb *Rebase) error {
 				return fmt.Errorf("goal %d: rebasing %s: %w", k, x.spec.name(i), err)
 			}
 		}
-		x.structured = true
+		x.structured, x.others = true, [2]float64{}
 		x.scorer = newScorer(x.spec, x.components, x.scorecard)
 	}
 	return nil
+}
+
+// rebaseCounts takes over the counts of a goal without a structure: those of the other partitions, and those of this
+// one that it does not count itself. A part of format 1 has none, and the goal keeps its own.
+func (x *goal) rebaseCounts(shares []goalShare, rb *Rebase) {
+	if x.structured {
+		return
+	}
+	x.others = [2]float64{}
+	for i := range shares {
+		to := &x.others
+		switch own := shares[i].partition == rb.Self; {
+		case own && !rb.unknown:
+			continue
+		case own:
+			to = &x.seen
+		}
+		to[0], to[1] = to[0]+shares[i].seen[0], to[1]+shares[i].seen[1]
+	}
 }

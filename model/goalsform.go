@@ -2,15 +2,28 @@ package model
 
 import (
 	"fmt"
+	"math"
 
 	"liftstream/model/wire"
 )
 
 // goalsState and goalsPart are the versions of the binary forms of the goals (stream/state/FORMAT.md).
 const (
-	goalsState = 1
-	goalsPart  = 1
+	goalsState = 2
+	goalsPart  = 2
 )
+
+// goalPart is the part of one goal in a model.
+type goalPart struct {
+	parts  map[string][]byte // of the components and the scorecard, nil = it has no structure
+	shares []goalShare       // of a goal without a structure, by partition ascending
+}
+
+// goalShare has the weights of the records of each class of a goal that one partition has learnt.
+type goalShare struct {
+	partition int32
+	seen      [2]float64
+}
 
 // AppendState appends the state of every goal.
 func (g *goals) AppendState(b []byte) []byte {
@@ -19,7 +32,7 @@ func (g *goals) AppendState(b []byte) []byte {
 	for k := range g.all {
 		x := &g.all[k]
 		b = wire.AppendBool(b, x.structured)
-		b = wire.AppendFloat(wire.AppendFloat(b, x.seen[0]), x.seen[1])
+		b = appendWeights(appendWeights(b, x.seen), x.others)
 		for _, c := range x.scorer.all() {
 			b = wire.AppendBytes(b, c.AppendState(nil))
 		}
@@ -30,7 +43,8 @@ func (g *goals) AppendState(b []byte) []byte {
 // LoadState reads the bytes of AppendState.
 func (g *goals) LoadState(b []byte) error {
 	r := wire.NewReader(b)
-	if err := readGoals(r, goalsState, len(g.all)); err != nil {
+	format, err := readGoals(r, goalsState, len(g.all))
+	if err != nil {
 		return err
 	}
 	if g.classed = r.Float(); r.Err() == nil && !(g.classed >= 0 && g.classed <= 1<<53) {
@@ -38,10 +52,8 @@ func (g *goals) LoadState(b []byte) error {
 	}
 	for k := range g.all {
 		x := &g.all[k]
-		x.structured = r.Bool()
-		x.seen = [2]float64{r.Float(), r.Float()}
-		if r.Err() == nil && !(x.seen[0] >= 0 && x.seen[1] >= 0 && x.seen[0]+x.seen[1] <= maxWeights) {
-			return fmt.Errorf("goal %d: weights %v", k, x.seen)
+		if x.structured, x.seen, x.others, err = readGoal(r, format); err != nil {
+			return fmt.Errorf("goal %d: %w", k, err)
 		}
 		for i, c := range x.scorer.all() {
 			state := r.Bytes()
@@ -60,54 +72,134 @@ func (g *goals) LoadState(b []byte) error {
 // maxWeights bounds the sum of weights of records in a state.
 const maxWeights = 1 << 53 * MaxWeight
 
-// readGoals reads the head of a state or a part.
-func readGoals(r *wire.Reader, format uint64, goals int) error {
-	if f := r.Uvarint(); r.Err() == nil && f != format {
-		return fmt.Errorf("format %d, this build reads %d", f, format)
+// readGoals reads the head of a state or a part, and returns its format: newest or one before it.
+func readGoals(r *wire.Reader, newest uint64, goals int) (format uint64, err error) {
+	if format = r.Uvarint(); r.Err() == nil && (format < 1 || format > newest) {
+		return 0, fmt.Errorf("format %d, this build reads 1 to %d", format, newest)
 	}
 	if n := r.Int(MaxGoals); r.Err() == nil && n != goals {
-		return fmt.Errorf("%d goals where %d should be", n, goals)
+		return 0, fmt.Errorf("%d goals where %d should be", n, goals)
 	}
-	return r.Err()
+	return format, r.Err()
 }
 
-// appendPart appends the parts of every goal, nil = none.
-func (f *goalsFactory) appendPart(parts []map[string][]byte) []byte {
+func appendWeights(b []byte, w [2]float64) []byte {
+	return wire.AppendFloat(wire.AppendFloat(b, w[0]), w[1])
+}
+
+func readWeights(r *wire.Reader) (w [2]float64, err error) {
+	w = [2]float64{r.Float(), r.Float()}
+	if r.Err() == nil && !(w[0] >= 0 && w[1] >= 0 && w[0]+w[1] <= maxWeights) {
+		return w, fmt.Errorf("weights %v", w)
+	}
+	return w, r.Err()
+}
+
+// readGoal reads what stands before the components of a goal in a state. Format 1 has no weights of other partitions.
+func readGoal(r *wire.Reader, format uint64) (structured bool, seen, others [2]float64, err error) {
+	structured = r.Bool()
+	if seen, err = readWeights(r); err == nil && format > 1 {
+		others, err = readWeights(r)
+	}
+	return structured, seen, others, err
+}
+
+// readSeen reads the weights of a goal out of a state, and reports whether they are its counts: no structure has any.
+func (f *goalsFactory) readSeen(b []byte, goal int, seen *[2]float64) (found bool, err error) {
+	if len(b) == 0 {
+		return false, nil
+	}
+	r := wire.NewReader(b)
+	format, err := readGoals(r, goalsState, len(f.specs))
+	if err != nil {
+		return false, err
+	}
+	_ = r.Float()
+	for k, spec := range f.specs[:goal+1] {
+		structured, weights, _, err := readGoal(r, format)
+		if err != nil {
+			return false, err
+		}
+		if k == goal && !structured {
+			*seen = weights
+			return true, nil
+		}
+		for range len(spec.Components) + 1 {
+			_ = r.Bytes()
+		}
+	}
+	return false, r.Err()
+}
+
+// appendPart appends the parts of every goal.
+func (f *goalsFactory) appendPart(goals []goalPart) []byte {
 	b := wire.AppendUvarint(nil, goalsPart)
-	b = wire.AppendUvarint(b, uint64(len(parts)))
-	for _, p := range parts {
+	b = wire.AppendUvarint(b, uint64(len(goals)))
+	for i := range goals {
+		p := goals[i].parts
 		b = wire.AppendUvarint(b, uint64(len(p)))
 		for _, name := range sortedKeys(p) {
 			b = wire.AppendBytes(wire.AppendString(b, name), p[name])
+		}
+		if len(p) > 0 {
+			continue
+		}
+		b = wire.AppendUvarint(b, uint64(len(goals[i].shares)))
+		for _, x := range goals[i].shares {
+			b = appendWeights(wire.AppendUvarint(b, uint64(uint32(x.partition))), x.seen)
 		}
 	}
 	return b
 }
 
 // readPart reads the bytes of appendPart; of nil no goal has a part.
-func (f *goalsFactory) readPart(b []byte) ([]map[string][]byte, error) {
-	parts := make([]map[string][]byte, len(f.specs))
+func (f *goalsFactory) readPart(b []byte) ([]goalPart, error) {
+	goals := make([]goalPart, len(f.specs))
 	if b == nil {
-		return parts, nil
+		return goals, nil
 	}
 	r := wire.NewReader(b)
-	if err := readGoals(r, goalsPart, len(f.specs)); err != nil {
+	format, err := readGoals(r, goalsPart, len(f.specs))
+	if err != nil {
 		return nil, err
 	}
 	for k, spec := range f.specs {
 		n := r.Int(len(spec.Components) + 1)
 		for range n {
 			name, part := r.String(), r.Bytes()
-			if parts[k] == nil {
-				parts[k] = map[string][]byte{}
+			if goals[k].parts == nil {
+				goals[k].parts = map[string][]byte{}
 			}
-			parts[k][name] = part
+			goals[k].parts[name] = part
 		}
-		if _, ok := parts[k][spec.Scorecard.Name()]; r.Err() == nil && (n > 0) != ok {
+		if _, ok := goals[k].parts[spec.Scorecard.Name()]; r.Err() == nil && (n > 0) != ok {
 			return nil, fmt.Errorf("goal %d has no part %q", k, spec.Scorecard.Name())
 		}
+		if n > 0 || format == 1 || r.Err() != nil {
+			continue
+		}
+		if goals[k].shares, err = readShares(r); err != nil {
+			return nil, fmt.Errorf("goal %d: %w", k, err)
+		}
 	}
-	return parts, r.Done()
+	return goals, r.Done()
+}
+
+// shareBytes is the least number of bytes of a share.
+const shareBytes = 1 + 2*8
+
+func readShares(r *wire.Reader) (shares []goalShare, err error) {
+	for range r.Int(r.Rest() / shareBytes) {
+		x := goalShare{partition: int32(r.Int(math.MaxInt32))}
+		if n := len(shares); r.Err() == nil && n > 0 && x.partition <= shares[n-1].partition {
+			return nil, fmt.Errorf("partition %d stands behind %d", x.partition, shares[n-1].partition)
+		}
+		if x.seen, err = readWeights(r); err != nil {
+			return nil, err
+		}
+		shares = append(shares, x)
+	}
+	return shares, r.Err()
 }
 
 // goalStates are the states of one goal, cut out of those of all goals.
@@ -143,13 +235,16 @@ func (s goalStates) Read(partition int32, section string, use func(b []byte) err
 			return use(nil)
 		}
 		r := wire.NewReader(b)
-		if err := readGoals(r, goalsState, s.n); err != nil {
+		format, err := readGoals(r, goalsState, s.n)
+		if err != nil {
 			return err
 		}
 		_ = r.Float()
 		names := s.Sections(partition)
 		for k := range s.goal + 1 {
-			_, _, _ = r.Bool(), r.Float(), r.Float()
+			if _, _, _, err := readGoal(r, format); err != nil {
+				return err
+			}
 			for _, name := range names {
 				if state := r.Bytes(); r.Err() == nil && k == s.goal && name == section {
 					return use(state)
@@ -166,7 +261,8 @@ func (s goalStates) Read(partition int32, section string, use func(b []byte) err
 // CarryState carries the state of each goal over, component by component.
 func (f *goalsFactory) CarryState(c *Change, state []byte) (out []byte, inputs []int, err error) {
 	r := wire.NewReader(state)
-	if err := readGoals(r, goalsState, len(f.specs)); err != nil {
+	format, err := readGoals(r, goalsState, len(f.specs))
+	if err != nil {
 		return nil, nil, err
 	}
 	out = wire.AppendUvarint(wire.AppendUvarint(out, goalsState), uint64(len(f.specs)))
@@ -175,9 +271,11 @@ func (f *goalsFactory) CarryState(c *Change, state []byte) (out []byte, inputs [
 		from := *c.From
 		from.Classes, from.Positive = spec.Schema.Classes, spec.Schema.Positive
 		own := Change{From: &from, To: spec.Schema, Feature: c.Feature}
-		out = wire.AppendBool(out, r.Bool())
-		out = wire.AppendFloat(out, r.Float())
-		out = wire.AppendFloat(out, r.Float())
+		structured, seen, others, err := readGoal(r, format)
+		if err != nil {
+			return nil, nil, fmt.Errorf("goal %d: %w", k, err)
+		}
+		out = appendWeights(appendWeights(wire.AppendBool(out, structured), seen), others)
 		for i := range len(spec.Components) + 1 {
 			old, carrier := r.Bytes(), spec.carrier(i)
 			if r.Err() != nil {

@@ -36,6 +36,9 @@ func appendGoals(s, o *Scores, i int) {
 		return
 	}
 	s.Goals = append(s.Goals, o.Goals[i*n:(i+1)*n]...)
+	if len(o.GoalFitted) > 0 {
+		s.GoalFitted = append(s.GoalFitted, o.GoalFitted[i*n:(i+1)*n]...)
+	}
 	if len(o.GoalLift) == 0 {
 		return
 	}
@@ -50,7 +53,15 @@ func appendGoals(s, o *Scores, i int) {
 // goal without a structure. specs are those of NewGoals.
 func GoalParts(specs []*Spec, m *Model) ([]map[string][]byte, error) {
 	f := goalsFactory{specs}
-	return f.readPart(m.part(GoalsName))
+	goals, err := f.readPart(m.part(GoalsName))
+	if err != nil {
+		return nil, err
+	}
+	parts := make([]map[string][]byte, len(goals))
+	for k := range goals {
+		parts[k] = goals[k].parts
+	}
+	return parts, nil
 }
 
 // GoalEvidence is the rows taken so far that tell a goal, under the schema of the goal: in an order without meaning, as

@@ -106,6 +106,7 @@ func scoreRecord(p *Partition, out *Scores, i int) {
 		n := len(out.Goals)
 		out.Goals = slices.Grow(out.Goals, g.Goals())[:n+g.Goals()]
 		g.ScoreGoals(p.row, p.scorer.aims, out.Goals[n:])
+		out.GoalFitted = g.AppendFitted(out.GoalFitted)
 		if p.spec.Options.GoalReasons {
 			g.ExplainGoals(p.row, p.scorer.aims, &p.spec.Options, out)
 		}

@@ -44,6 +44,8 @@ type Scores struct {
 	Unusual []int32
 	// Goals are the propensities of the goals, N x goals, each that of class 1; empty where there are none.
 	Goals []float64
+	// GoalFitted says, N x goals, which of these are of a goal with a structure: the others are base rates.
+	GoalFitted []bool
 	// GoalLift are these over the base rates of the goals, NaN of a goal without a structure, and GoalWhy its reasons,
 	// with the end of the run of each record and goal in GoalWhyEnd; empty unless Options.GoalReasons asks for them.
 	GoalLift   []float64
@@ -82,7 +84,7 @@ func (s *Scores) Reset(n, classes int) {
 	s.WhyEnd = grow(s.WhyEnd, n)
 	s.Subspace, s.Relevance, s.Why = s.Subspace[:0], s.Relevance[:0], s.Why[:0]
 	s.Control, s.Uplift, s.Intervals, s.Effects = s.Control[:0], s.Uplift[:0], s.Intervals[:0], s.Effects[:0]
-	s.Unusual, s.Goals = s.Unusual[:0], s.Goals[:0]
+	s.Unusual, s.Goals, s.GoalFitted = s.Unusual[:0], s.Goals[:0], s.GoalFitted[:0]
 	s.GoalLift, s.GoalWhy, s.GoalWhyEnd = s.GoalLift[:0], s.GoalWhy[:0], s.GoalWhyEnd[:0]
 }
 

@@ -135,6 +135,7 @@ func (p *Partition) rebase(m *Model, anew bool) error {
 				rb.aheadOfShares = p.clock - mark
 			}
 		}
+		rb.unknown = anew || mark == 0
 		if err := moved[i].Rebase(rb); err != nil {
 			return fmt.Errorf("rebasing %s: %w", name, err)
 		}

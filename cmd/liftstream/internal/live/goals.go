@@ -18,7 +18,7 @@ func newGoalMetrics(t *page.GoalTally) *goalMetrics {
 		return prometheus.NewDesc("liftstream_goal_"+name, help, []string{"goal"}, nil)
 	}
 	return &goalMetrics{t,
-		desc("records", "Records with a trained score since the process began, of a goal (record.goals)."),
+		desc("records", "Records since the process began that a structure of the goal (record.goals) scored."),
 		desc("mean_propensity", "Mean propensity of these records for the goal."),
 		desc("labelled_records", "Records of which the goal came with the event; the following gauges are of them."),
 		desc("rate", "Share of the positive class of the goal."),

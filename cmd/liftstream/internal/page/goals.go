@@ -27,7 +27,7 @@ type goalCount struct {
 // GoalView has the figures of a goal since the process began. Figures are null where they are not defined.
 type GoalView struct {
 	Goal   string          `json:"goal"`
-	Scored float64         `json:"scored"`          // records that a model scored
+	Scored float64         `json:"scored"`          // records that a structure of the goal scored
 	Mean   evaluate.Number `json:"mean_propensity"` // of these
 	// Records are those of which the goal came with the event; the figures below are of them.
 	Records  uint64          `json:"records"`
@@ -51,9 +51,10 @@ func NewGoalTally(names []string) *GoalTally {
 	return t
 }
 
-// Add takes a scored batch. Records that no model scored are left out.
+// Add takes a scored batch. Of each goal the records that no structure of it scored are left out: they have its base
+// rate.
 func (t *GoalTally) Add(b *model.Batch, s *model.Scores) {
-	if t == nil || s.N == 0 || len(s.Goals) != s.N*len(t.goals) {
+	if t == nil || s.N == 0 || len(s.Goals) != s.N*len(t.goals) || len(s.GoalFitted) != len(s.Goals) {
 		return
 	}
 	t.mu.Lock()
@@ -68,7 +69,7 @@ func (t *GoalTally) Add(b *model.Batch, s *model.Scores) {
 		}
 		for k := range t.goals {
 			g, p := &t.goals[k], s.Goals[i*len(t.goals)+k]
-			if !(p >= 0 && p <= 1) {
+			if !s.GoalFitted[i*len(t.goals)+k] || !(p >= 0 && p <= 1) {
 				continue
 			}
 			g.scored++

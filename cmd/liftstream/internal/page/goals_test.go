@@ -9,8 +9,8 @@ import (
 	"liftstream/model/evaluate"
 )
 
-// TestGoalTally: the figures are those of an evaluation of the same records; records that no model scored, and goals
-// that no event tells, do not count.
+// TestGoalTally: the figures are those of an evaluation of the same records; records that no model scored, those with
+// the base rate of a goal, and goals that no event tells, do not count.
 func TestGoalTally(t *testing.T) {
 	board := NewBoard(schema(1, "no", "yes"), 0)
 	board.Goals = NewGoalTally([]string{"clicks", "leaves"})
@@ -21,7 +21,7 @@ func TestGoalTally(t *testing.T) {
 			Columns: []model.Column{{Float: make([]float64, n)}}}
 		s := &model.Scores{}
 		s.Reset(n, 2)
-		s.Goals = make([]float64, 2*n)
+		s.Goals, s.GoalFitted = make([]float64, 2*n), make([]bool, 2*n)
 		for i := range n {
 			at := uint64(n*m + i)
 			p := .05 + .9*float64(model.Hash(1, at)%1000)/1000
@@ -29,7 +29,9 @@ func TestGoalTally(t *testing.T) {
 			if float64(model.Hash(2, at)%1000)/1000 < p {
 				clicks = 1
 			}
+			fitted := m > 1 // model 0 of m = 1 knows the second goal alone
 			b.Label[i] = model.Unlabelled
+			s.GoalFitted[2*i], s.GoalFitted[2*i+1] = fitted, true
 			s.P[2*i], s.P[2*i+1] = .5, .5
 			s.Goals[2*i], s.Goals[2*i+1] = p, .25
 			if m == 0 {
@@ -38,7 +40,7 @@ func TestGoalTally(t *testing.T) {
 			if i%3 > 0 {
 				b.Outcomes[i] = b.Outcomes[i].With(0, clicks)
 			}
-			if m == 0 {
+			if !fitted {
 				continue
 			}
 			scored++
@@ -67,7 +69,8 @@ func TestGoalTally(t *testing.T) {
 	if !(g.LogLoss < g.BaseLoss) {
 		t.Errorf("log-loss %v, of base rates %v", g.LogLoss, g.BaseLoss)
 	}
-	if g := v[1]; g.Records != 0 || math.Abs(float64(g.Mean)-.25) > 1e-12 || !math.IsNaN(float64(g.LogLoss)) {
+	if g := v[1]; g.Records != 0 || g.Scored != float64(scored+50) || math.Abs(float64(g.Mean)-.25) > 1e-12 ||
+		!math.IsNaN(float64(g.LogLoss)) {
 		t.Errorf("a goal that no event tells: %+v", g)
 	}
 	if none := NewGoalTally(nil); none != nil || none.View() != nil {
