@@ -118,6 +118,10 @@ func (s *pendingStore) evict() *waiting {
 		if s.live == 0 {
 			break
 		}
+		if p := s.part(s.first); p.open == nil && p.sparse() {
+			repack(&s.entryQueue, p, s.first) // its bytes are free a quarter at a time
+			continue
+		}
 		return s.pop()
 	}
 	if s.level > 0 && s.scores < s.limit/16 && rowBytes(s)+4*s.scores < s.limit {

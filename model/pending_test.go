@@ -137,6 +137,35 @@ func TestStoreIsBounded(t *testing.T) {
 	}
 }
 
+// TestAFullStoreLosesLittleAtOnce: where the store is full, a record that comes has at most a quarter of a packed part
+// leave, in a restored store too.
+func TestAFullStoreLosesLittleAtOnce(t *testing.T) {
+	for _, restart := range []bool{false, true} {
+		r := newPendingStore(230_000, 0)
+		most, gone, least := 0, 0, math.MaxInt
+		for i := range int64(20 * pendingChunk) {
+			waits(r, i*i, "") // an id would free its own bytes
+			n := 0
+			for r.evict() != nil {
+				n++
+			}
+			if gone += n; gone > 0 {
+				most, least = max(most, n), min(least, r.live)
+			}
+			if r.held() > r.limit {
+				t.Fatalf("after %d records: %d bytes", i+1, r.held())
+			}
+			if restart && i%1700 == 0 {
+				r = restored(t, r)
+			}
+		}
+		if most > pendingChunk/4 || gone < 2*pendingChunk || gone+r.live != 20*pendingChunk {
+			t.Errorf("restart %v: %d left at once, %d in all; %d are there, never fewer than %d", restart, most, gone,
+				r.live, least)
+		}
+	}
+}
+
 // TestRoomKeepsIdsAlone: ids come as parts of one text of their batch, which must not live on in the one record that
 // waits.
 func TestRoomKeepsIdsAlone(t *testing.T) {

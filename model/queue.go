@@ -271,7 +271,7 @@ func (s *entryQueue) resize(p *pendingPart) {
 }
 
 // changed takes note of a change of a sealed part, and packs it anew, or some of its columns, after many. The oldest
-// part is left as it is: it is about to go.
+// part is left as it is, since it is about to go; evict packs it.
 func (s *entryQueue) changed(p *pendingPart, n uint64) {
 	s.touch(p)
 	if len(p.revised) >= mostChanges {
@@ -281,6 +281,11 @@ func (s *entryQueue) changed(p *pendingPart, n uint64) {
 		s.resize(p)
 		return
 	}
+	repack(s, p, n)
+}
+
+// repack packs the entries that are left of the sealed part of number n.
+func repack(s *entryQueue, p *pendingPart, n uint64) {
 	entries := make([]*waiting, 0, p.live)
 	s.eachOf(p, n-n%pendingChunk, func(w *waiting) bool {
 		entries = append(entries, w)

@@ -289,3 +289,39 @@ func TestGainsOfLittle(t *testing.T) {
 		t.Errorf("three classes: %v %v", m.Gini, m.GiniInterval)
 	}
 }
+
+// TestLinearGini: the derivatives are those of the AUC by small changes of the weights, and the interval is as wide as
+// that of the resamples.
+func TestLinearGini(t *testing.T) {
+	s := gainSet(t, 3000, .05, true, 4)
+	r := descend(s, 2)
+	by, times, k := make([]float64, r.blocks), make([]float64, r.blocks), &curve{}
+	auc := r.derivatives(by)
+	for b := range by {
+		for i := range times {
+			times[i] = 1
+		}
+		times[b] += 1e-6
+		if k.at(r, times); math.Abs((k.auc-auc)/1e-6-by[b]) > 1e-5 {
+			t.Errorf("block %d: derivative %v, want %v", b, by[b], (k.auc-auc)/1e-6)
+		}
+	}
+	got, want := linearGini(s, 3), giniInterval(s, -1, 3)
+	for i := range got {
+		if width := float64(want[1] - want[0]); math.Abs(float64(got[i]-want[i])) > .05*width {
+			t.Errorf("end %d: %v, want %v", i, got, want)
+		}
+	}
+}
+
+// TestGiniOfManyClasses: the work of the interval of many classes is bounded: a resample visits no record again.
+func TestGiniOfManyClasses(t *testing.T) {
+	s := gainSet(t, 2000, 0, false, 1000)
+	if got, want := s.Metrics(-1, 1).GiniInterval, linearGini(s, 1); got != want || math.IsNaN(float64(got[0])) {
+		t.Errorf("interval %v, want %v", got, want)
+	}
+	empty := NewSet(1000)
+	if in := empty.Metrics(-1, 1).GiniInterval; !math.IsNaN(float64(in[0])) {
+		t.Errorf("no records: %v", in)
+	}
+}

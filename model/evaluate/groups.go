@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"liftstream/model"
 	"liftstream/model/groups"
@@ -12,7 +13,7 @@ import (
 const (
 	mostGroups   = 20      // groups of a column; further ones are "(other)"
 	groupCells   = 5       // quantile cells of a column of numbers
-	groupLevels  = 1 << 12 // texts of a column that are told apart
+	groupLevels  = 1 << 12 // texts of a column that are told apart at once, and "(other)"; see groupValues.code
 	groupReasons = 3       // most frequent reasons of a group
 	otherGroup   = groups.Other
 	missingGroup = groups.Missing
@@ -41,7 +42,8 @@ type Groups struct {
 // GroupColumn has the groups of a column, which are disjoint and hold all records: levels by their number of records,
 // ordered ones in their order, numbers in fifths; then those without a value and "(other)", which has the levels
 // beyond the twenty largest and groups of fewer than MinCount records. Where those are fewer than MinCount in all, the
-// smallest other groups join them, so that no figure of them is the difference of two others.
+// smallest other groups join them, so that no figure of them is the difference of two others. In a column of more than
+// 4,095 levels "(other)" may have some of the first records of a level too, at most 1/2048 of all records.
 type GroupColumn struct {
 	Column string  `json:"column"`
 	Groups []Group `json:"groups"`
@@ -99,7 +101,8 @@ type groupValues struct {
 	numbers []float64
 	codes   []int32 // -1 = missing, else an index of names; 0 is "(other)"
 	names   []string
-	known   map[string]int32
+	mass    []int32          // by code: records less those that thin took off
+	known   map[string]int32 // codes of the texts that are told apart; records of other codes are in "(other)"
 }
 
 // groupMeter gathers records and tells their groups. It keeps 40 bytes of each, 4 or 8 more a column and 1 a segment.
@@ -119,7 +122,8 @@ func newGroupMeter(s *model.Schema, target int, o GroupOptions) *groupMeter {
 	for f := range s.Features {
 		m.names = append(m.names, s.Features[f].Name)
 		if s.Features[f].Use == model.UseReport {
-			m.columns = append(m.columns, groupValues{feature: f, names: []string{otherGroup}, known: map[string]int32{}})
+			m.columns = append(m.columns, groupValues{feature: f, names: []string{otherGroup}, mass: make([]int32, 1),
+				known: map[string]int32{}})
 		}
 	}
 	if target < 0 || len(m.columns)+len(m.segments) == 0 {
@@ -158,16 +162,62 @@ func (v *groupValues) add(f *model.Feature, c *model.Column, i int) {
 	}
 	code := int32(-1)
 	if c.Code[i] != model.MissingCode {
-		text := c.Levels[c.Code[i]]
-		known, ok := v.known[text]
-		named := text == otherGroup || text == missingGroup // each name stands for one group
-		if !ok && !named && len(v.names) < groupLevels {
-			known = int32(len(v.names))
-			v.names, v.known[text] = append(v.names, text), known
-		}
-		code = known
+		code = v.code(c.Levels[c.Code[i]])
 	}
 	v.codes = append(v.codes, code)
+}
+
+// code returns the code of a text. Where no further text can be told apart, the rare ones leave: this is the algorithm
+// Frequent (Misra and Gries 1982) as Anderson et al. 2017 take the median off. A text of more than 1/2048 of the
+// records is told apart at their end, however late it came.
+func (v *groupValues) code(text string) int32 {
+	code, ok := v.known[text]
+	switch {
+	case ok:
+		v.mass[code]++
+		return code
+	case text == otherGroup || text == missingGroup: // each name stands for one group
+		return 0
+	case len(v.known) == groupLevels-1:
+		v.thin()
+	}
+	code, text = int32(len(v.names)), strings.Clone(text)
+	v.names, v.mass, v.known[text] = append(v.names, text), append(v.mass, 1), code
+	return code
+}
+
+// thin takes the median mass off all texts. Those without any mass left, at least half of them, are known no longer.
+func (v *groupValues) thin() {
+	all := make([]int32, 0, len(v.known))
+	for _, code := range v.known {
+		all = append(all, v.mass[code])
+	}
+	slices.Sort(all)
+	median := all[len(all)/2]
+	for text, code := range v.known {
+		if v.mass[code] -= median; v.mass[code] <= 0 {
+			delete(v.known, text)
+			v.names[code] = ""
+		}
+	}
+}
+
+// levels tells the groups of the texts that are known at the end; the other records are in "(other)".
+func (v *groupValues) levels() split {
+	s := split{names: []string{otherGroup}, of: make([]int32, len(v.codes))}
+	place := make([]int32, len(v.names))
+	for code, text := range v.names {
+		if known, ok := v.known[text]; ok && known == int32(code) {
+			place[code] = int32(len(s.names))
+			s.names = append(s.names, text)
+		}
+	}
+	for i, code := range v.codes {
+		if s.of[i] = code; code >= 0 {
+			s.of[i] = place[code]
+		}
+	}
+	return s
 }
 
 // sort brings the records into stream order.
@@ -232,9 +282,11 @@ type split struct {
 
 // split tells the groups of the column as GroupColumn has them.
 func (v *groupValues) split(f *model.Feature, least int) split {
-	s := split{names: v.names, of: slices.Clone(v.codes)}
+	var s split
 	if f.Kind == model.Continuous {
 		s = fifths(f, v.numbers)
+	} else {
+		s = v.levels()
 	}
 	counts := make([]int, len(s.names)+1) // the last of records without a value
 	missing := int32(len(s.names))

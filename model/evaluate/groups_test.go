@@ -372,3 +372,57 @@ func TestManySegmentsAskForMoreEvidence(t *testing.T) {
 		last = want
 	}
 }
+
+// TestGroupsKnowLateLevels: in a column of more levels than are told apart at once, the frequent ones have their group,
+// however late they came, and all but 1/2048 of the records in it.
+func TestGroupsKnowLateLevels(t *testing.T) {
+	g := mixed(40000)
+	want := map[string]int{}
+	g.level = func(i int) string {
+		text := fmt.Sprint("once", i)
+		switch {
+		case i%5 == 0:
+			text = "early"
+		case i > 20000 && i%3 == 0:
+			text = "late"
+		case i > 35000 && i%7 == 0:
+			text = "last"
+		}
+		want[text]++
+		return text
+	}
+	column := g.meter(t).result(1).Columns[0].Groups
+	got := map[string]int{}
+	for _, x := range column {
+		got[x.Group] = int(x.Records)
+	}
+	for _, name := range []string{"early", "late", "last"} {
+		// level is called twice for each record.
+		if lost := want[name]/2 - got[name]; lost < 0 || lost > 40000/2048 {
+			t.Errorf("%s: %d records, want %d", name, got[name], want[name]/2)
+		}
+	}
+	if len(got) != 4 || got[otherGroup]+got["early"]+got["late"]+got["last"] != 40000 {
+		t.Errorf("groups %v", got)
+	}
+}
+
+// TestTextsInMemoryAreBounded: a column of ids holds no more texts than the bound.
+func TestTextsInMemoryAreBounded(t *testing.T) {
+	v := groupValues{names: []string{otherGroup}, mass: make([]int32, 1), known: map[string]int32{}}
+	for i := range 50000 {
+		v.code(fmt.Sprint(i / 2))
+		if len(v.known) >= groupLevels {
+			t.Fatalf("%d texts after %d records", len(v.known), i+1)
+		}
+	}
+	held := 0
+	for _, name := range v.names {
+		if name != "" {
+			held++
+		}
+	}
+	if held > groupLevels {
+		t.Errorf("%d texts are held", held)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"liftstream/model"
 	"liftstream/model/report"
@@ -30,23 +31,58 @@ func ImportanceOf(s *model.Schema, b *model.Batch, scores *model.Scores) []Impor
 	return m.result()
 }
 
-// importanceMeter keeps the values and the contributions of the newest records, in a ring.
+// importanceMeter keeps the values and the contributions of the newest records, in a ring, and of each feature the
+// levels that those have.
 type importanceMeter struct {
 	schema *model.Schema
 	n      int // records so far
 	value  [][]float64
 	effect [][]float64
-	levels []map[string]int // of each feature: number of a level, in order of appearance
-	names  [][]string
+	levels []levelNumbers
+}
+
+// levelNumbers number the levels of the records of a ring. The number of a level that no record has any more is free.
+type levelNumbers struct {
+	number  map[string]int
+	names   []string
+	records []int // by number
+	free    []int
 }
 
 func newImportanceMeter(s *model.Schema) *importanceMeter {
-	m := &importanceMeter{schema: s}
-	for range s.Features {
-		m.value, m.effect = append(m.value, nil), append(m.effect, nil)
-		m.levels, m.names = append(m.levels, map[string]int{}), append(m.names, nil)
+	n := len(s.Features)
+	m := &importanceMeter{schema: s, value: make([][]float64, n), effect: make([][]float64, n),
+		levels: make([]levelNumbers, n)}
+	for f := range m.levels {
+		m.levels[f].number = map[string]int{}
 	}
 	return m
+}
+
+// take returns the number of the level of one more record.
+func (l *levelNumbers) take(text string) int {
+	i, known := l.number[text]
+	if !known {
+		text = strings.Clone(text)
+		if n := len(l.free); n > 0 {
+			i, l.free = l.free[n-1], l.free[:n-1]
+			l.names[i] = text
+		} else {
+			i = len(l.names)
+			l.names, l.records = append(l.names, text), append(l.records, 0)
+		}
+		l.number[text] = i
+	}
+	l.records[i]++
+	return i
+}
+
+// leave takes a record out of its level.
+func (l *levelNumbers) leave(i int) {
+	if l.records[i]--; l.records[i] == 0 {
+		delete(l.number, l.names[i])
+		l.free = append(l.free, i)
+	}
 }
 
 // add takes a record that has contributions.
@@ -61,32 +97,24 @@ func (m *importanceMeter) add(r *Record, s *model.Scores) {
 			m.value[f], m.effect[f] = append(m.value[f], v), append(m.effect[f], e)
 			continue
 		}
-		m.value[f][m.n%importanceRecords], m.effect[f][m.n%importanceRecords] = v, e
+		at := m.n % importanceRecords
+		if was := m.value[f][at]; m.schema.Features[f].Kind != model.Continuous && !math.IsNaN(was) {
+			m.levels[f].leave(int(was))
+		}
+		m.value[f][at], m.effect[f][at] = v, e
 	}
 	m.n++
 }
 
-// number is the value of a continuous feature in a Row, or the number of a level; NaN = missing. Levels beyond the
-// first 4,096 share a number.
+// number is the value of a continuous feature in a Row, or the number of a level; NaN = missing.
 func (m *importanceMeter) number(f int, c *model.Column, row int) float64 {
 	if m.schema.Features[f].Kind == model.Continuous {
 		return m.schema.Features[f].Value(c.Float[row])
 	}
-	code := c.Code[row]
-	if code == model.MissingCode {
-		return math.NaN()
+	if code := c.Code[row]; code != model.MissingCode {
+		return float64(m.levels[f].take(c.Levels[code]))
 	}
-	text := c.Levels[code]
-	i, known := m.levels[f][text]
-	if !known {
-		if i = len(m.names[f]); i == model.MaxLevels {
-			text = "(other)"
-		} else if i > model.MaxLevels {
-			return model.MaxLevels
-		}
-		m.levels[f][text], m.names[f] = i, append(m.names[f], text)
-	}
-	return float64(i)
+	return math.NaN()
 }
 
 // result lists the scored features, the most important first; none without records.
@@ -150,7 +178,7 @@ func (m *importanceMeter) curve(f int) []EffectCell {
 		low, high := value[order[from]], value[order[to-1]]
 		name := digits(low)
 		if !continuous {
-			name = m.names[f][int(low)]
+			name = m.levels[f].names[int(low)]
 		} else if high > low {
 			name += " to " + digits(high)
 		}

@@ -3,6 +3,7 @@ package evaluate
 import (
 	"math"
 	"slices"
+	"strconv"
 	"testing"
 
 	"liftstream/model"
@@ -108,5 +109,35 @@ func TestCellsBesideAFrequentValue(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// TestImportanceOfNewLevels: levels of records that are no longer among the newest leave no trace, however many they
+// were.
+func TestImportanceOfNewLevels(t *testing.T) {
+	s := &model.Schema{Features: []model.Feature{{Name: "job", Kind: model.Nominal}}, Classes: []string{"no", "yes"},
+		Positive: 1}
+	m := newImportanceMeter(s)
+	add := func(text string, effect float64) {
+		b := &model.Batch{N: 1, Columns: []model.Column{{Code: []uint32{0}, Levels: []string{text}}}}
+		if text == "" {
+			b.Columns[0].Code[0] = model.MissingCode
+		}
+		m.add(&Record{Batch: b}, &model.Scores{N: 1, Status: []model.Status{model.StatusOK}, Effects: []float64{effect}})
+	}
+	for i := range 3 * importanceRecords {
+		add(strconv.Itoa(i), 1)
+	}
+	add("", 5)
+	for i := range importanceRecords - 1 {
+		add([]string{"a", "b", "b"}[i%3], float64(1+i%3))
+	}
+	curve := m.result()[0].Curve
+	if len(curve) != 3 || curve[0].Cell != "b" || curve[0].N != 6666 || curve[1].Cell != "a" || curve[1].N != 3333 ||
+		math.Abs(float64(curve[1].Effect)-1) > 1e-9 || curve[2].Cell != "(missing)" || curve[2].N != 1 {
+		t.Errorf("%+v", curve)
+	}
+	if l := &m.levels[0]; len(l.number) != 2 || len(l.names) > importanceRecords+1 {
+		t.Errorf("%d levels and %d names are held", len(l.number), len(l.names))
 	}
 }
