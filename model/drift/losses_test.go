@@ -38,3 +38,29 @@ func TestLossesOfAFormerModelAreForgotten(t *testing.T) {
 		}
 	}
 }
+
+// TestALateLabelIsOfTheModelThatScoredItsRecord: with models in between, the records before one are not its own, and
+// those from the first one behind it on are.
+func TestALateLabelIsOfTheModelThatScoredItsRecord(t *testing.T) {
+	w := (&world{delay: 1}).watch(.01)
+	const refit, records = 5, 9
+	for i := range records {
+		if i == refit {
+			w.Refit(math.NaN())
+		}
+		w.Number(0, 0)
+		w.Level(1, "", false)
+		w.Scored(int64(i), 0, []float64{.5, .5}, false)
+	}
+	own := 0.
+	for i := range records {
+		w.Learned(int64(i), 0, 1)
+		if i >= refit {
+			own++
+		}
+		if got := w.losses.filling.own; got != own {
+			t.Errorf("after the label of record %d, with a model before record %d: %v records are its own, want %v", i, refit,
+				got, own)
+		}
+	}
+}

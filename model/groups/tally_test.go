@@ -237,3 +237,40 @@ func TestManySegmentsAskForMoreEvidence(t *testing.T) {
 		last = want
 	}
 }
+
+// TestJoinedGroupsHaveTheSumsOfAll: levels of few records, and the smallest of the others, make one group of the sums
+// of their records, each figure by itself.
+func TestJoinedGroupsHaveTheSumsOfAll(t *testing.T) {
+	plan := func(i int) string {
+		if i%10 == 0 {
+			return fmt.Sprint("few ", i/10%15) // 15 levels, 13 or 14 records each
+		}
+		return "plus"
+	}
+	c := fed(t, 2000, 20, plan, func(int) float64 { return 0 }, plain).View().Columns[1]
+	var want count
+	for i := range 2000 {
+		if i%10 == 0 {
+			p, class := plain(i)
+			want.add(one{p, class >= 0, class == 1})
+		}
+	}
+	at := slices.IndexFunc(c.Groups, func(g Figures) bool { return g.Group == Other })
+	if at < 0 || len(c.Groups) != 2 {
+		t.Fatalf("groups %+v", c.Groups)
+	}
+	got, n, labelled := c.Groups[at], float64(want.records), float64(want.labelled)
+	rate := float64(want.positives) / labelled
+	for _, x := range []struct {
+		what      string
+		got, want float64
+	}{
+		{"records", float64(got.Records), n}, {"labelled records", float64(got.Labelled), labelled},
+		{"mean propensity", float64(got.Mean), want.propensity / n}, {"rate", float64(got.Rate), rate},
+		{"mean error", float64(got.Error), want.promise/labelled - rate},
+	} {
+		if !(math.Abs(x.got-x.want) <= 1e-12) {
+			t.Errorf("%s of the joined groups: %v, want %v", x.what, x.got, x.want)
+		}
+	}
+}

@@ -141,3 +141,44 @@ func TestProfilesOfWeightedRecordsHaveTheEffectiveNumber(t *testing.T) {
 		t.Error("the weights are all but equal: the test would say nothing")
 	}
 }
+
+// TestMarksOfEstimatesAreCarriedOver, of the own counts and of those of other partitions, each by itself: a set whose
+// other partitions have estimates tells of estimates under another schema too.
+func TestMarksOfEstimatesAreCarriedOver(t *testing.T) {
+	ev := generated(400, 6)
+	halves(ev)
+	o := testOptions()
+	o.Sets.Max = 1
+	for _, sampled := range []map[int32]bool{{}, {0: true}, {1: true}, {0: true, 1: true}} {
+		ev.Recent, ev.Sampled = 100, sampled
+		_, part := fitPart(t, o, ev, nil)
+		c := serve(t, o, ev, part, 0, nil)
+		to := *ev.Schema
+		to.Features = append(slices.Clone(to.Features), model.Feature{Name: "new", Kind: model.Continuous})
+		change, err := model.Relate(ev.Schema, &to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _, err := New(o, &to).CarryState(change, c.AppendState(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := New(o, &to).New(model.NewLevels(&to)).(*Component)
+		if err := n.LoadState(b); err != nil {
+			t.Fatal(err)
+		}
+		if len(n.sets) == 0 {
+			t.Fatal("no set was carried over")
+		}
+		for i := range n.sets {
+			if x := &n.sets[i]; x.estimated != sampled[0] || x.othersEstimated != sampled[1] {
+				t.Errorf("sampled %v: own counts are marked %v, those of others %v", sampled, x.estimated, x.othersEstimated)
+			}
+		}
+		for _, s := range n.Live() {
+			if s.Estimated != (len(sampled) > 0) {
+				t.Errorf("sampled %v: features %v are marked %v", sampled, s.Set.Features(), s.Estimated)
+			}
+		}
+	}
+}

@@ -191,6 +191,33 @@ func TestNewestRecordsAreKept(t *testing.T) {
 	}
 }
 
+// TestARebaseBringsNoRecordBack: after some of the last records were taken back fewer than the ring holds are left, and
+// those in front of it stay gone, with the same part and with one of more newest records.
+func TestARebaseBringsNoRecordBack(t *testing.T) {
+	for _, more := range []int{0, 30} {
+		c, ex := serving(t, 50)
+		for i := range ex[300:] {
+			c.Learn(&ex[300+i])
+		}
+		for i := range 20 {
+			c.Retract(&ex[len(ex)-1-i])
+		}
+		if c.newest.first < 20 {
+			t.Fatalf("%d records have left the ring", c.newest.first)
+		}
+		want := slices.Clone(c.newest.clock[c.newest.first:])
+		next := *c.structure
+		next.newest += more
+		part := (&Part{structure: &next, shares: []share{{0, c.own}}}).appendBinary(nil)
+		if err := c.Rebase(&model.Rebase{Part: part, Since: func(func(*model.Example) bool) {}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.newest.clock[c.newest.first:]; !slices.Equal(got, want) {
+			t.Errorf("%d more newest records: those of the clocks %v, were %v", more, got, want)
+		}
+	}
+}
+
 // TestStatesBeforeNewestRecords: a state of format 3 has one input and collects no records, and begins to when a
 // structure with newest records serves.
 func TestStatesBeforeNewestRecords(t *testing.T) {

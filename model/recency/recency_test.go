@@ -342,3 +342,29 @@ func TestExtremeTimes(t *testing.T) {
 		t.Errorf("restored: %v", err)
 	}
 }
+
+// TestASpanThatTheWindowCuts counts by half: at either end of the window, and where it is longer than the window.
+func TestASpanThatTheWindowCuts(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		at, window int64
+		want       float64
+	}{
+		{"all of it", 500, 300, 10},
+		{"all, at the last record", 400, 200, 10},
+		{"all but the first record", 400, 199, 5}, // the first lies a window away, which is outside
+		{"its newer end", 500, 150, 5},
+		{"its older end", 300, 150, 5},
+		{"its middle", 300, 50, 5},
+		{"the first record alone", 201, 50, 5},
+		{"nothing of it, which is older", 500, 100, 0},
+		{"nothing of it, which is newer", 200, 100, 0},
+	} {
+		s, id := New(Options{Bytes: 1 << 20, Window: 1000, Groups: []string{""}}), idOf(1)
+		k := key{id, 0}
+		s.keys[k.chunk()][k] = &history{spans: []span{{201, 400, 10}}}
+		if got := s.Count(id, 0, c.at, c.window); got != c.want {
+			t.Errorf("%s: %v records in the %d before %d, want %v", c.name, got, c.window, c.at, c.want)
+		}
+	}
+}

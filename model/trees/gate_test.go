@@ -2,6 +2,7 @@ package trees
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"liftstream/model/modeltest"
@@ -132,6 +133,45 @@ func TestMoves(t *testing.T) {
 		_, out, err := boost(t.Context(), r, s, 30)
 		if err != nil || out.moves != moving {
 			t.Errorf("moving %v: %+v, error %v", moving, out, err)
+		}
+	}
+}
+
+// TestTotalIsThatOfWholeRounds: with some of the rounds a record has the log-odds that it had after them, of one margin
+// and of several, which have a tree each in a round.
+func TestTotalIsThatOfWholeRounds(t *testing.T) {
+	rows, class := table(600, 3, 4, xor)
+	l, ex := modeltest.Generate(modeltest.Schema(), 600, 3)
+	for name, r := range map[string]*records{
+		"one margin": coded(numbered(rows, class)), "three": coded(modeltest.Evidence(modeltest.Schema(), l, ex)),
+	} {
+		e := newEnsemble(r, 1)
+		if err := e.additive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		factors := make([]float64, len(e.parts))
+		for k := range factors {
+			factors[k] = .5
+		}
+		e.begin(factors)
+		x := newGrower(e, shape{leaves: 4, least: least, curvature: curvature, ridge: ridge, rate: .3})
+		after := [][]float64{slices.Clone(e.z)}
+		for range 4 {
+			if more, err := x.round(t.Context()); err != nil || !more {
+				t.Fatalf("%s: a round grew a tree: %v, %v", name, more, err)
+			}
+			after = append(after, slices.Clone(e.z))
+		}
+		z := make([]float64, e.margins)
+		for rounds, want := range after {
+			for _, i := range e.held {
+				e.total(i, factors, rounds, z)
+				for m, v := range z {
+					if w := want[int(i)*e.margins+m]; !(math.Abs(v-w) <= 1e-9) {
+						t.Fatalf("%s, record %d, margin %d: %v with %d rounds, want %v", name, i, m, v, rounds, w)
+					}
+				}
+			}
 		}
 	}
 }

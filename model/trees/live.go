@@ -111,6 +111,14 @@ func (c *counts) rescale(shift float64) {
 	c.base += shift
 }
 
+// unit is model.Unit of weights that grow with the clock: up to maxExponent half-lives, beyond its bound.
+func (c *counts) unit() float64 {
+	if u := c.square / c.total; u > 0 && u <= math.Ldexp(model.MaxWeight, maxExponent) {
+		return u
+	}
+	return 1
+}
+
 // InputCount is 1, or 0 while there are no trees.
 func (c *Component) InputCount() int {
 	if c.counts == nil {
@@ -148,7 +156,7 @@ func (c *Component) margins(row model.Row, out []float64) {
 		clamp(out)
 		return
 	}
-	prior := leafPrior * model.Unit(n.total, n.square)
+	prior := leafPrior * n.unit()
 	var moved, product [mostClasses]float64
 	var trees [mostClasses]int
 	for m := range out {

@@ -100,6 +100,91 @@ func TestSharesOfAModelAreAsOldAsTheyAre(t *testing.T) {
 	}
 }
 
+// TestInputsDoNotDependOnTheBase: the same records with clocks that lie later by whole half-lives, so that the counts
+// are rescaled on the way, give the same inputs: sums of weights, of their squares and the counts of leaves move
+// together.
+func TestInputsDoNotDependOnTheBase(t *testing.T) {
+	o := some
+	o.HalfLife = 4
+	inputs := func(shift float64) (base float64, out []float64) {
+		c, _, ex := live(t, o)
+		for i := range ex[:300] {
+			one := ex[i]
+			one.Clock += shift * o.HalfLife
+			c.Learn(&one)
+		}
+		for i := range ex[400:500] {
+			dst := make([]float64, len(c.schema.Classes))
+			c.Inputs(ex[400+i].Row, dst)
+			out = append(out, dst...)
+		}
+		return c.counts.base, out
+	}
+	none, want := inputs(0)
+	if none != 0 {
+		t.Fatalf("a base of %v without a shift", none)
+	}
+	for _, shift := range []float64{60, 100, 1000} {
+		base, got := inputs(shift)
+		if base == 0 {
+			t.Fatalf("the counts were not rescaled by %v half-lives", shift)
+		}
+		if d := largest(got, want); d > 1e-9 {
+			t.Errorf("records later by %v half-lives: inputs %v apart", shift, d)
+		}
+	}
+}
+
+// TestCarriedTreesKeepTheCountsOfTheirLeaves: where trees before, between and behind them are dropped with a removed
+// feature, the others have the counts of their own leaves.
+func TestCarriedTreesKeepTheCountsOfTheirLeaves(t *testing.T) {
+	c, _, ex := live(t, some)
+	for i := range ex[:300] {
+		c.Learn(&ex[i])
+	}
+	mentions := func(x *tree, feature int) bool {
+		return slices.ContainsFunc(x.nodes, func(n node) bool { return int(n.feature) == feature })
+	}
+	tested := 0
+	for gone := range c.schema.Features {
+		to := *c.schema
+		to.Features = slices.Delete(slices.Clone(c.schema.Features), gone, gone+1)
+		change, err := model.Relate(c.schema, &to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _, err := New(some, &to).CarryState(change, c.AppendState(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := &Component{schema: &to}
+		if err := n.LoadState(b); err != nil {
+			t.Fatal(err)
+		}
+		var want []float64
+		at, dropped, behind := 0, false, false
+		for i := range c.structure.trees {
+			x := &c.structure.trees[i]
+			end := at + 2*len(x.share)
+			if mentions(x, gone) {
+				dropped = true
+			} else {
+				want, behind = append(want, c.counts.slot[at:end]...), behind || dropped
+			}
+			at = end
+		}
+		if behind {
+			tested++
+		}
+		if len(want) > 0 && !slices.Equal(n.counts.slot, want) {
+			t.Errorf("without %s: counts %v, want %v", c.schema.Features[gone].Name, n.counts.slot, want)
+		}
+	}
+	if tested == 0 {
+		t.Fatal("no tree stands behind a dropped one: the test says nothing")
+	}
+}
+
 // largest is the largest difference of two lists.
 func largest(a, b []float64) (most float64) {
 	for i := range a {
