@@ -143,7 +143,7 @@ func (e *Evidence) Parties() []int32 {
 // Visit calls visit with each partition that has a state, ascending, and a component that is loaded from it, or as
 // empty returns it where the state is empty. The codes of the component are those of the state: Recodes has the way to
 // Levels.
-// visit must keep no more of a component than its Fit needs.
+// Its Mover, where it is one, has loaded it. visit must keep no more of a component than its Fit needs.
 func Visit[C Component](e *Evidence, empty func() C, visit func(partition int32, c C) error) error {
 	for _, n := range e.States.Partitions() {
 		c := empty()
@@ -151,7 +151,7 @@ func Visit[C Component](e *Evidence, empty func() C, visit func(partition int32,
 			if len(b) == 0 {
 				return nil
 			}
-			return c.LoadState(b)
+			return loadToRebase(c, b)
 		})
 		if err != nil {
 			return fmt.Errorf("reading the state of partition %d: %w", n, err)

@@ -184,6 +184,20 @@ type Remarker interface {
 // must do all of its work or none is not begun where these are too many.
 type Estimator interface{ Steps(records int) float64 }
 
+// Mover is a component that can read a state faster where nothing but a Rebase or a fit is to follow.
+type Mover interface {
+	// LoadToRebase is LoadState for the methods Rebase and AppendState alone.
+	LoadToRebase(b []byte) error
+}
+
+// loadToRebase loads a component that does not serve before its Rebase.
+func loadToRebase(c Component, b []byte) error {
+	if m, ok := c.(Mover); ok {
+		return m.LoadToRebase(b)
+	}
+	return c.LoadState(b)
+}
+
 // Timed is a component whose counts fade by time. NotAfter takes back a clock that a record of a wild time has moved
 // ahead of t.
 type Timed interface{ NotAfter(t int64) }

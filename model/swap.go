@@ -107,7 +107,7 @@ func (p *Partition) rebase(m *Model, anew bool) error {
 			return fmt.Errorf("model has no part %q", name)
 		}
 		if !anew {
-			if err := moved[i].LoadState(c.AppendState(nil)); err != nil {
+			if err := loadToRebase(moved[i], c.AppendState(nil)); err != nil {
 				return fmt.Errorf("copying %s: %w", name, err)
 			}
 		}

@@ -91,6 +91,7 @@ type Monitor struct {
 	records int64
 	alarms  []Alarm
 	present []uint32        // room
+	room    []uint32        // of sort
 	of      map[int]float64 // quantiles by bins, as far as they were asked for
 }
 
@@ -279,7 +280,7 @@ func grow(v []float64, n int) []float64 {
 
 // bins cuts the present values, which it orders, into the bins of column c.
 func (m *Monitor) bins(c *watched, present []uint32) {
-	slices.SortFunc(present, c.order)
+	m.sort(c, present)
 	c.cuts, c.levels = c.cuts[:0], c.levels[:0]
 	if c.Kind == Levels {
 		least := monitorLeast * m.o.Reference / m.o.Window

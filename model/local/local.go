@@ -96,7 +96,7 @@ func (f *Factory) Fit(ctx context.Context, ev *model.Evidence, previous []byte) 
 // axesOfState returns the features of a state; nil for a state without a structure.
 func (f *Factory) axesOfState(b []byte) ([]feature, error) {
 	c := &Component{schema: f.schema}
-	if err := c.LoadState(b); err != nil || c.structure == nil {
+	if err := c.LoadToRebase(b); err != nil || c.structure == nil {
 		return nil, err
 	}
 	return c.structure.features, nil

@@ -147,6 +147,18 @@ func (c *Component) AppendState(b []byte) []byte {
 
 // LoadState replaces the state by one that AppendState wrote.
 func (c *Component) LoadState(b []byte) error {
+	if err := c.LoadToRebase(b); err != nil || c.structure == nil {
+		return err
+	}
+	c.structure.prepare()
+	c.install(c.structure, c.own)
+	c.newest.rebase(c.structure, nil)
+	return nil
+}
+
+// LoadToRebase is LoadState without the tables of the search for neighbours, of which neither a rebase nor a fit reads
+// anything: making them takes longer than all else.
+func (c *Component) LoadToRebase(b []byte) error {
 	r := wire.NewReader(b)
 	format := r.Uvarint()
 	if r.Err() == nil && (format < 1 || format > stateFormat) {
@@ -165,10 +177,7 @@ func (c *Component) LoadState(b []byte) error {
 	if err := r.Done(); err != nil {
 		return err
 	}
-	s.prepare()
-	c.install(s, own)
-	c.newest = n
-	c.newest.rebase(s, nil)
+	c.structure, c.own, c.work, c.newest = s, own, nil, n
 	return nil
 }
 

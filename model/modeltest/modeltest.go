@@ -52,6 +52,7 @@ func (s Suite) Run(t *testing.T) {
 		{"RecordsAllocateNothing", testAllocations},
 		{"SnapshotRestoresExactly", testSnapshot},
 		{"RetractTakesBack", testRetract},
+		{"MoverRebasesAlike", testMover},
 		{"RebaseKeepsUnchanged", testRebaseKeeps},
 		{"RebaseLearnsSince", testRebaseSince},
 		{"MergeIsSum", testMerge},

@@ -19,6 +19,36 @@ func testRebaseKeeps(t *testing.T, x *fixture) {
 	}
 }
 
+// testMover: a state that was read for a rebase alone comes out of it as one that was read whole.
+func testMover(t *testing.T, x *fixture) {
+	if _, ok := x.factory.New(x.levels).(model.Mover); !ok {
+		return
+	}
+	half := len(x.examples) / 2
+	c := x.live(t, x.part, 0, x.examples[:half])
+	another := x.fit(t, x.factory, x.evidence(x.examples[:half]), nil)
+	for name, part := range map[string][]byte{"the same structure": x.part, "another one": another} {
+		whole, moved := x.factory.New(x.levels), x.factory.New(x.levels)
+		if err := whole.LoadState(state(c)); err != nil {
+			t.Fatalf("%s: loading: %v", name, err)
+		}
+		if err := moved.(model.Mover).LoadToRebase(state(c)); err != nil {
+			t.Fatalf("%s: loading for a rebase: %v", name, err)
+		}
+		if !bytes.Equal(state(moved), state(c)) {
+			t.Errorf("%s: a state that was read for a rebase is another", name)
+		}
+		rebase(t, whole, part, 0, nil, x.examples[:half])
+		rebase(t, moved, part, 0, nil, x.examples[:half])
+		x.same(t, name, moved, whole, 0)
+		learn(whole, x.examples[half:])
+		learn(moved, x.examples[half:])
+		if !bytes.Equal(state(moved), state(whole)) {
+			t.Errorf("%s: after a rebase, the state that was read for it learns otherwise", name)
+		}
+	}
+}
+
 // testRebaseSince: the model's share and the records learnt since make the same as having been there all the time.
 func testRebaseSince(t *testing.T, x *fixture) {
 	if x.PathDependent {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // ErrTruncated is returned when the bytes end before the value does.
@@ -28,8 +29,10 @@ func AppendFloat(b []byte, v float64) []byte {
 // AppendFloats appends a length and the values.
 func AppendFloats(b []byte, v []float64) []byte {
 	b = binary.AppendUvarint(b, uint64(len(v)))
-	for _, x := range v {
-		b = AppendFloat(b, x)
+	at, end := len(b), len(b)+8*len(v)
+	b = slices.Grow(b, 8*len(v))[:end]
+	for i, x := range v {
+		binary.LittleEndian.PutUint64(b[at+8*i:], math.Float64bits(x))
 	}
 	return b
 }
