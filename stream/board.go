@@ -179,6 +179,7 @@ func (b *board) remembers(kept *model.Kept) {
 	if kept == nil {
 		return
 	}
+	b.o.Metrics.RecencyIDs.WithLabelValues(b.id).Set(float64(kept.IDs))
 	b.o.Metrics.RecencyBytes.WithLabelValues(b.id).Set(float64(kept.Bytes))
 	b.o.Metrics.Evicted.Add(float64(kept.Evicted - b.gone))
 	if b.gone == 0 && kept.Evicted > 0 {

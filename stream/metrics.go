@@ -25,7 +25,8 @@ type Metrics struct {
 	WaitOldest   *prometheus.GaugeVec   // time for which the oldest of them has waited
 	ExpiryLearnt prometheus.Counter     // expired records that were taken as the class of labels.on_expiry
 	Thinned      prometheus.Counter     // memories of scores that went before the labels came
-	RecencyBytes *prometheus.GaugeVec   // of the ids that are remembered for former records, by partition
+	RecencyIDs   *prometheus.GaugeVec   // ids that are remembered for former records, by partition
+	RecencyBytes *prometheus.GaugeVec   // of these
 	Evicted      prometheus.Counter     // ids that were evicted of these
 	LateWaiting  *prometheus.GaugeVec   // bytes of late labels that wait for their records, by partition
 	Tombstones   *prometheus.CounterVec // by stage
@@ -112,6 +113,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		Commits:    counter("commits_total", "Transactions, by outcome.", "outcome"),
 		CommitTime: seconds("commit_seconds", "Time from the start of a transaction's first request to its end."),
 		Latency:    latency(r, space),
+		RecencyIDs: gauge("recency_ids", "Ids that are remembered for since_last and count, those of each condition counted "+
+			"by themselves; none where no such feature is derived.", "partition"),
 		RecencyBytes: gauge("recency_bytes", "Bytes that the ids take that are remembered for since_last and count, which "+
 			"memory.recency bounds; none where no such feature is derived.", "partition"),
 		Evicted: counter("recency_evicted_total", "Ids that were forgotten because memory.recency was full: they are new "+
@@ -188,7 +191,7 @@ func (m *Metrics) verdict(v *model.Verdict) {
 // forget takes the gauges of a partition away, which another process has now.
 func forget(m *Metrics, partition string) {
 	for _, g := range []*prometheus.GaugeVec{m.Lag, m.Waiting, m.WaitRecords, m.WaitOldest, m.LateWaiting, m.HeldSeconds,
-		m.HeldMessages, m.Paused, m.DeadShare, m.Quality, m.RecencyBytes} {
+		m.HeldMessages, m.Paused, m.DeadShare, m.Quality, m.RecencyIDs, m.RecencyBytes} {
 		g.DeletePartialMatch(prometheus.Labels{"partition": partition})
 	}
 }

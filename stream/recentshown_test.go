@@ -37,6 +37,7 @@ func TestEvictedIdsAreToldOnce(t *testing.T) {
 			got := x.board.read().Recency
 			if want := p.Recency.Kept(); got == nil || *got != want || want.Evicted == 0 ||
 				counted(x.s.o.Metrics.Evicted) != float64(want.Evicted) ||
+				labels(x.s.o.Metrics.RecencyIDs)["0"] != float64(want.IDs) ||
 				labels(x.s.o.Metrics.RecencyBytes)["0"] != float64(want.Bytes) {
 				t.Errorf("%+v shown, want %+v", got, want)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"go.yaml.in/yaml/v3"
 
+	"liftstream/cmd/liftstream/internal/page"
 	"liftstream/model/groups"
 	"liftstream/stream"
 )
@@ -48,7 +49,8 @@ func exported(t *testing.T) map[string]string {
 	}
 	r := &recorder{}
 	stream.NewMetrics(r)
-	r.MustRegister(stream.Collector(l.Stage), newGroupMetrics(&groups.Tally{}))
+	goals := newGoalMetrics(page.NewGoalTally([]string{"clicks"}))
+	r.MustRegister(stream.Collector(l.Stage), newGroupMetrics(&groups.Tally{}), goals)
 	desc := regexp.MustCompile(`fqName: "([^"]*)".*variableLabels: (\{.*?\})`)
 	for _, c := range r.all {
 		ch := make(chan *prometheus.Desc, 100)

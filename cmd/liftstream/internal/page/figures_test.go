@@ -94,7 +94,8 @@ func TestLiveHandsEveryFigureOn(t *testing.T) {
 	src.Status = func() stream.Status {
 		return stream.Status{Ready: true, Fits: 14, Refused: 3, Unusual: []string{"setting"}, Waiting: []string{"broker"},
 			Model: 9, Partitions: []stream.PartitionStatus{{Partition: 1, Offset: 3, End: 10, Dead: 2,
-				UnknownClass: 5, Expired: 4}, {Partition: 3, Offset: 30, End: 10, Dead: 20, UnknownClass: 50, Expired: 40},
+				UnknownClass: 5, Expired: 4, Recency: &model.Kept{IDs: 7, Bytes: 71, Evicted: 1}}, {Partition: 3, Offset: 30,
+				End: 10, Dead: 20, UnknownClass: 50, Expired: 40, Recency: &model.Kept{IDs: 70, Bytes: 711, Evicted: 2}},
 				{Partition: 2, Offset: 1, End: 101, Scored: 1000, Labelled: 1001, Model: 9, Doing: "running: at work"}}}
 	}
 	src.Profiles = func() Profiles {
@@ -127,7 +128,7 @@ func TestLiveHandsEveryFigureOn(t *testing.T) {
 		`"labels_learnt":1001,"model":9,"waiting":{"records":61,"bytes":62,"oldest_seconds":63}},{"partition":3,` +
 		`"doing":"taking over","offset":30,"behind":0,"scored":0,"labels_learnt":0,"model":0}],"flow":{"delay":{"half":0.5,` +
 		`"most":2.5,"seconds":11,"messages":12},"dead":[{"name":"schema","n":6}],"waiting":{"2":{"records":61,"bytes":62,` +
-		`"oldest_seconds":63}}},"profiles":{"model":8,"best":` +
+		`"oldest_seconds":63}}},"remembered":{"ids":77,"bytes":782,"evicted":3},"profiles":{"model":8,"best":` +
 		`[{"class":"yes","profile":"x","confirmed":true,"lift":4.5,"validated_lift":3.5,"validated_low":2.5,` +
 		`"validated_high":5.5,"n_x":100,"n_xy":77}],"features":["f"]},"scored":0,"untrained":0,"degraded":0,"model":0,` +
 		`"quality":{"records":0,"log_loss":null,"base_log_loss":null,"auc":null,"auc_blocks":null,"base_rate":null,` +

@@ -45,6 +45,28 @@ type Waiting struct {
 	Oldest  float64 `json:"oldest_seconds"` // of stream time
 }
 
+// Remembered are the ids that the partitions of this process remember for derived features, such as count(30d).
+type Remembered struct {
+	IDs     int     `json:"ids"` // those of each condition counted by themselves
+	Bytes   float64 `json:"bytes"`
+	Evicted uint64  `json:"evicted"` // they are new when they come again, since memory.recency was full
+}
+
+// rememberedOf adds up the partitions, nil where none remembers ids.
+func rememberedOf(all []stream.PartitionStatus) (out *Remembered) {
+	for i := range all {
+		kept := all[i].Recency
+		if kept == nil {
+			continue
+		}
+		if out == nil {
+			out = &Remembered{}
+		}
+		out.IDs, out.Bytes, out.Evicted = out.IDs+kept.IDs, out.Bytes+float64(kept.Bytes), out.Evicted+kept.Evicted
+	}
+	return out
+}
+
 // Partition is the place of a partition in its work.
 type Partition struct {
 	Partition int32    `json:"partition"`

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"liftstream/model"
 	"liftstream/stream"
 )
 
@@ -29,6 +30,25 @@ func TestThePartitionsWithTheMostToDoAreShown(t *testing.T) {
 	if !strings.Contains(html, "24 of 40 partitions") {
 		t.Error("the page does not say that it shows some partitions alone")
 	}
+}
+
+// TestRememberedIdsAreShown: those of all partitions, and the forgotten ones where there are any.
+func TestRememberedIdsAreShown(t *testing.T) {
+	src := hostileSource(0)
+	all := []stream.PartitionStatus{{Partition: 0}, {Partition: 1}}
+	src.Status = func() stream.Status { return stream.Status{Partitions: all} }
+	shows := func(want string, is bool) {
+		t.Helper()
+		if got := shown(t, src.Live()); strings.Contains(got, want) != is {
+			t.Errorf("%q is %v on the page:\n%s", want, !is, got)
+		}
+	}
+	shows("remembered", false)
+	all[0].Recency, all[1].Recency = &model.Kept{IDs: 2000, Bytes: 2048}, &model.Kept{IDs: 345, Bytes: 1024}
+	shows("Former records of 2,345|ids are remembered 3 KiB|.|", true)
+	shows("forgotten", false)
+	all[1].Recency.Evicted = 1234
+	shows("1,234 were forgotten for the bound memory.recency", true)
 }
 
 func TestUnitsOfTimeAndSize(t *testing.T) {

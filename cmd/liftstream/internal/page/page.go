@@ -150,6 +150,8 @@ type Live struct {
 	Partitions   []Partition `json:"partitions"`
 	PartitionsOf int         `json:"partitions_of,omitempty"`
 	Flow         Flow        `json:"flow"`
+	// Remembered is nil where no feature is derived from former records of an id.
+	Remembered *Remembered `json:"remembered,omitempty"`
 	// Drift is nil where nothing is watched.
 	Drift    *Drift   `json:"drift,omitempty"`
 	Profiles Profiles `json:"profiles"`
@@ -166,6 +168,7 @@ func (s *Source) Live() Live {
 	l := Live{Name: s.Name, Positive: s.Positive, Ready: st.Ready, Waiting: st.Waiting, Fits: st.Fits, Refused: st.Refused,
 		Unusual: st.Unusual, Gate: gateOf(st.Verdict), Verdicts: []Gate{}, Drift: driftOf(st.Partitions),
 		Profiles: s.Profiles(), Groups: s.Board.Groups.View(), Goals: s.Board.Goals.View(), View: s.Board.View()}
+	l.Remembered = rememberedOf(st.Partitions)
 	if s.Flow != nil {
 		l.Flow = s.Flow()
 	}
