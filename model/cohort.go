@@ -75,6 +75,7 @@ func shut(p *Partition, w *waiting) {
 		class := w.Class
 		if class == Unlabelled {
 			class = p.spec.Options.ExpireAs
+			weigh(p, &w.record, w.id, TreatmentUnknown, nil)
 		}
 		if class >= 0 {
 			told(p, &w.record, class)

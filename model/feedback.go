@@ -76,15 +76,17 @@ func arrive(p *Partition, rec *record, id string) {
 	}
 }
 
-// weigh gives a record whose label has come the weight with which it is learnt, and has its treatment counted. prob has
-// the propensities of its score, nil = the partition's own as of now. If a treatment is not known, a record of the
-// control share counts as untreated, and any other weighs 0 under LearnUntreated.
+// weigh gives a record whose label has come the weight with which it is learnt, and has its treatment counted unless
+// the state is still. prob has the propensities of its score, nil = the partition's own as of now. If a treatment is
+// not known, a record of the control share counts as untreated, and any other weighs 0 under LearnUntreated. A record
+// that has waited since before LearnControl was set weighs 0 outside of the share.
 func weigh(p *Partition, rec *record, id string, t Treatment, prob []float64) {
 	c := &p.spec.Options.Control
 	if rec.Weight <= 0 {
 		return
 	}
-	if t == TreatmentUnknown && c.Holds(id, p.self, rec.offset, rec.row) {
+	held := (t == TreatmentUnknown || c.Learn == LearnControl) && c.Holds(id, p.self, rec.offset, rec.row)
+	if t == TreatmentUnknown && held {
 		t = Untreated
 	}
 	chance := 1.
@@ -92,14 +94,16 @@ func weigh(p *Partition, rec *record, id string, t Treatment, prob []float64) {
 		chance = count(p, rec, t, prob)
 	}
 	switch {
-	case c.Learn != LearnAll && t == Treated, c.Learn == LearnUntreated && t == TreatmentUnknown:
+	case c.Learn != LearnAll && t == Treated, c.Learn == LearnUntreated && t == TreatmentUnknown,
+		c.Learn == LearnControl && !held:
 		rec.Weight = 0
 	case c.Learn == LearnUntreated:
 		rec.Weight = min(rec.Weight/chance, MaxWeight)
 	}
 }
 
-// count counts a record whose treatment is known, and returns the chance that a record of its score is untreated.
+// count counts a record whose treatment is known, unless the state is still, and returns the chance that a record of
+// its score is untreated.
 func count(p *Partition, rec *record, t Treatment, prob []float64) float64 {
 	if prob == nil {
 		prob = rescore(p, rec.Row)
@@ -107,6 +111,9 @@ func count(p *Partition, rec *record, t Treatment, prob []float64) float64 {
 	positive := max(p.spec.Schema.Positive, 0)
 	bin := p.untreated.bin(prob[positive])
 	chance := p.untreated.chance(bin, p.spec.Options.Control.Share)
+	if p.still {
+		return chance
+	}
 	if p.uplift != nil {
 		p.uplift.learn(rec.Row, p.levels, int(rec.Class) == positive, prob[positive], t, 1-chance, rec.Weight)
 	}

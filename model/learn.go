@@ -55,6 +55,9 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 	if !p.trained {
 		pending = nil
 	}
+	if rec.known() {
+		weigh(p, rec, id, b.treatment(i), out.P[i*out.Classes:(i+1)*out.Classes])
+	}
 	learns := rec.known() && !p.store.cohorts
 	if p.still && learns {
 		if rec.Class >= 0 {
@@ -64,9 +67,6 @@ func (p *Partition) event(b *Batch, i int, out *Scores) {
 		return
 	}
 	waits := p.spec.Options.WaitBytes > 0 && rec.Class != UnknownClass
-	if rec.known() {
-		weigh(p, rec, id, b.treatment(i), out.P[i*out.Classes:(i+1)*out.Classes])
-	}
 	if learns {
 		rec.Time, rec.who = p.time.of(rec.Time), whoOf(p, id)
 		p.learn(rec, pending)
@@ -268,6 +268,7 @@ func answer(p *Partition, w *waiting, class int32, o Outcomes, t Treatment, c *L
 		c.Still++
 		if !w.learnt {
 			if class >= 0 {
+				weigh(p, &w.record, w.id, t, nil)
 				told(p, &w.record, class)
 			}
 			p.store.remove(w)
