@@ -300,6 +300,33 @@ func TestNamesThatAvroCannotHave(t *testing.T) {
 	}
 }
 
+// TestNamesOfColumnsOfBothTopics: a column that events and labels have under one name means the same in both.
+func TestNamesOfColumnsOfBothTopics(t *testing.T) {
+	schema := `{"type": "record", "name": "R", "fields": [{"name": "customer_id", "type": "string"},
+		{"name": "event_time", "type": "long"}, {"name": "has_left", "type": "string"},
+		{"name": "has_bought", "type": "string"}, {"name": "was_treated", "type": "string"}]}`
+	d := mustDecoder(t, Options{ID: "customer-id", Time: "event time", Label: "has left", Treated: "was treated",
+		Input: InputAvro, Goals: []Goal{{Column: "has bought", Classes: []string{"no", "yes"}}},
+		Schema: &model.Schema{Classes: []string{"no", "yes"}}, Schemas: schemas{1: schema}})
+	value := framed(1, encoded(t, schema, map[string]any{"customer_id": "a", "event_time": int64(1_700_000_000_000),
+		"has_left": "yes", "has_bought": "yes", "was_treated": "true"}))
+	var b model.Batch
+	const at = 1_700_000_000_000_000_000
+	bought := model.Outcomes(0).With(0, 1)
+	if bad, err := d.Decode(&Message{Value: value}, &b, nil); err != nil || len(bad) > 0 || b.ID[0] != "a" ||
+		b.Time[0] != at || b.Label[0] != 1 || b.Outcomes[0] != bought {
+		t.Errorf("events: %+v, bad %v, %v", b, bad, err)
+	}
+	var l model.Labels
+	if bad, err := d.DecodeLabels(&Message{Value: value}, &l); err != nil || len(bad) > 0 || l.ID[0] != "a" ||
+		l.Time[0] != at || l.Class[0] != 1 || l.Outcomes[0] != bought {
+		t.Errorf("labels: %+v, bad %v, %v", l, bad, err)
+	}
+	if len(b.Treated) != 1 || len(l.Treated) != 1 || b.Treated[0] != l.Treated[0] {
+		t.Errorf("treated: %v of the event, %v of the label", b.Treated, l.Treated)
+	}
+}
+
 func FuzzAvro(f *testing.F) {
 	f.Add(oddSchema, oddValue(f))
 	f.Add(`{"type":"record","name":"R","fields":[{"name":"x","type":["null","R"]},{"name":"i","type":"int"}]}`, []byte{0,

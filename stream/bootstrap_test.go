@@ -120,6 +120,50 @@ func TestABootstrapServesTheFirstRecord(t *testing.T) {
 	})
 }
 
+// TestABootstrapKnowsTheEndsOfItsTopics: the done record of each partition says where its scores and its letters go on,
+// also where the dead-letter topic has fewer partitions than the events, and so letters of several in one.
+func TestABootstrapKnowsTheEndsOfItsTopics(t *testing.T) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 3)
+		w.Topics.Dead += "-two"
+		if _, err := w.Client.CreateTopics(t.Context(), txn.TopicSpec{Name: w.Topics.Dead, Partitions: 2,
+			Replication: 1}); err != nil {
+			t.Fatal(err)
+		}
+		ends := map[string][]int64{w.Topics.Events: {1, 2, 3}, w.Topics.Labels: {4, 0, 5}, w.Topics.Scores: {7, 6, 0},
+			w.Topics.Dead: {8, 9}}
+		for topic, all := range ends {
+			for p, n := range all {
+				for range n {
+					if err := w.Client.Produce(t.Context(), []txn.Record{{Topic: topic, Partition: p, Value: []byte("x")}},
+						txn.None); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		o := w.bootstrapping(sample.Spec())
+		o.From = bootstrap.End
+		h := past(t, o.Spec, w.N, 50, 0)
+		if _, err := bootstrap.Write(t.Context(), o, h.Partitions, nil); err != nil {
+			t.Fatal(err)
+		}
+		for p := range w.N {
+			log := state.NewLog()
+			if err := log.Follow(t.Context(), w.Client, w.Topics.State, p); err != nil {
+				t.Fatal(err)
+			}
+			got, err := log.Done()
+			events, labels := ends[w.Topics.Events][p], ends[w.Topics.Labels][p]
+			want := state.Done{Number: got.Number, Events: events, EventsFrom: events, Answered: events, Labels: labels,
+				LabelsFrom: labels, ScoresFrom: ends[w.Topics.Scores][p], DeadFrom: ends[w.Topics.Dead][p%2]}
+			if err != nil || got != want || got.Number == 0 {
+				t.Errorf("partition %d: %+v, want %+v, error %v", p, got, want, err)
+			}
+		}
+	})
+}
+
 // refusedBootstrap is the text with which a bootstrap is refused.
 func refusedBootstrap(t *testing.T, o bootstrap.Options) string {
 	t.Helper()

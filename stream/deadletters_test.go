@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -79,6 +80,60 @@ func TestLettersOfTransactionsTornOneAfterAnother(t *testing.T) {
 		}
 		if tears.Load() != 2 {
 			t.Errorf("%d transactions were torn", tears.Load())
+		}
+	})
+}
+
+// TestLettersOfSeveralPartitionsInOne: the dead-letter topic may have fewer partitions than the events. Each letter is
+// there once, in the partition of its message modulo their number, though each partition finds its letters written and
+// the rest of their transaction not.
+func TestLettersOfSeveralPartitionsInOne(t *testing.T) {
+	streamtest.Brokers(t, func(t *testing.T, addr string) {
+		w := newWorld(t, addr, 3)
+		w.Topics.Dead += "-two"
+		if _, err := w.Client.CreateTopics(t.Context(), txn.TopicSpec{Name: w.Topics.Dead, Partitions: 2,
+			Replication: 1}); err != nil {
+			t.Fatal(err)
+		}
+		w.Produce(100, 10, true)
+		for p := range w.N {
+			if err := w.Client.Produce(t.Context(), []txn.Record{{Topic: w.Topics.Events, Partition: p,
+				Value: []byte("no event")}}, txn.None); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := w.prepared(w.options(w.Client))
+		var mu sync.Mutex
+		torn := map[int]bool{}
+		r.stage.commit = func(ctx context.Context, p *txn.Producer, x txn.Transaction) error {
+			mu.Lock()
+			first := false
+			for partition := range x.Offsets[w.Topics.Events] {
+				first = first || writes(x, w.Topics.Dead) && !torn[partition]
+				torn[partition] = torn[partition] || first
+			}
+			mu.Unlock()
+			if first {
+				return tear(ctx, p, x, &w.Topics, inDead)
+			}
+			return p.Commit(ctx, x)
+		}
+		r.start()
+		w.caught(r)
+		r.end(t)
+		w.ExactlyOnce()
+		got := map[string]int{}
+		for dead := range 2 {
+			for _, l := range w.Records(w.Topics.Dead, dead) {
+				x, _ := deadletter.ReadReport(&l)
+				got[fmt.Sprintf("%d/%d in %d", x.Partition, x.Offset, dead)]++
+			}
+		}
+		if want := map[string]int{"0/10 in 0": 1, "1/10 in 1": 1, "2/10 in 0": 1}; !maps.Equal(got, want) {
+			t.Errorf("letters %v, want %v", got, want)
+		}
+		if !torn[0] || !torn[1] || !torn[2] {
+			t.Errorf("torn: %v", torn)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,14 +68,29 @@ func TestCompareStages(t *testing.T) {
 	if err := json.Unmarshal([]byte(w.must(append(both, "--format", "json")...).out), &r); err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range []struct {
+	class := slices.Index(w.stage.Spec.Schema.Classes, r.Class)
+	for k, x := range []struct {
 		name string
 		want *world
 		got  float64
 	}{{"first", w, float64(r.LogLoss.First)}, {"second", other, float64(r.LogLoss.Second)}} {
-		if want := x.want.ledger().Set(0).LogLoss(); math.Abs(want-x.got) > 1e-12 {
+		set := x.want.ledger().Set(0)
+		if want := set.LogLoss(); math.Abs(want-x.got) > 1e-12 {
 			t.Errorf("%s: log-loss %v, want %v", x.name, x.got, want)
 		}
+		var sum, want float64
+		for i := class; i < len(set.P); i += set.Classes {
+			want += set.P[i]
+		}
+		for _, tenth := range r.Calibration[k] {
+			sum += float64(tenth.Records) * float64(tenth.Propensity)
+		}
+		if math.Abs(sum-want) > 1e-9*want {
+			t.Errorf("%s: the propensities of its tenths add up to %v, and those of its scores to %v", x.name, sum, want)
+		}
+	}
+	if lift := r.Top.Lift; lift.First <= lift.Second {
+		t.Errorf("the lift of the top tenth is %v, and %v of the stage that looks at one vote", lift.First, lift.Second)
 	}
 	if r.Verdict != "first" || r.Counts.Both != 435 || r.Counts.Labelled != 435 || r.Counted != 435 ||
 		r.Class != "republican" {

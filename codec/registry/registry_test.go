@@ -221,6 +221,47 @@ func TestRegisterWaits(t *testing.T) {
 	}
 }
 
+// TestAnAnswerEndsTheFault: a registry that was away and has answered is not told of as away while the next call runs,
+// also where the answer was that it has no such schema.
+func TestAnAnswerEndsTheFault(t *testing.T) {
+	for name, id := range map[string]uint32{"a schema": 1, "no schema": 9} {
+		var sick, calls atomic.Int64
+		asked, answered := make(chan struct{}, 1), make(chan struct{})
+		s := fake(t, &sick, &calls)
+		slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/schemas/ids/5" {
+				asked <- struct{}{}
+				<-answered
+			}
+			s.Config.Handler.ServeHTTP(w, r)
+		}))
+		t.Cleanup(slow.Close)
+		r, err := New(Options{URL: slow.URL, Username: "u", Password: "p", Pause: time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sick.Store(503)
+		end := make(chan error, 2)
+		ask := func(id uint32) {
+			_, err := r.Avro(id, nil)
+			end <- err
+		}
+		go ask(id)
+		waiting(r)
+		sick.Store(0)
+		if err := <-end; (err == nil) != (id == 1) {
+			t.Errorf("%s: %v", name, err)
+		}
+		go ask(5)
+		<-asked
+		if problem, failures := r.State(); problem != "" || failures == 0 {
+			t.Errorf("%s, and another call runs: %q after %d calls without an answer", name, problem, failures)
+		}
+		close(answered)
+		<-end
+	}
+}
+
 // TestTheCacheOfSchemasIsBounded: once it is full it begins anew, and holds schemas as before.
 func TestTheCacheOfSchemasIsBounded(t *testing.T) {
 	var sick, calls atomic.Int64

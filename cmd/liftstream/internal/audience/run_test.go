@@ -136,6 +136,14 @@ func TestAudienceOfAGoal(t *testing.T) {
 	if err != nil || got != want || a.Summary.Untrained != 1 {
 		t.Errorf("got %v, %+v\n%swant\n%s", err, a.Summary, got, want)
 	}
+	// A score that no model has made is a base rate of the goal too, whether scores have lifts of the goal or none.
+	for name, rest := range map[string]string{"no lifts": "", "a lift": why} {
+		untrained := strings.Replace(row("b", "0.5", rest), `"status":"ok"`, `"status":"untrained"`, 1)
+		got, a, err = linesOf(t, Choice{Class: "clicks"}, fileOf(t, "s.jsonl", row("a", "0.25", rest)+untrained))
+		if err != nil || a.Summary.Untrained != 1 || a.Summary.N != 1 || !strings.Contains(got, `{"id":"a"`) {
+			t.Errorf("untrained, %s: %v, %+v, %s", name, err, a.Summary, got)
+		}
+	}
 	flat := fileOf(t, "s.csv", "id,propensity_no,propensity_yes,base_rate,propensity_clicks,lift_clicks,why_clicks\n"+
 		"7,.5,.5,.5,.25,2,age=7 +1.5\n")
 	if got, a, err = linesOf(t, Choice{Class: "clicks"}, flat); err != nil || a.Flat != 1 ||

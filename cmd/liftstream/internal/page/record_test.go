@@ -156,7 +156,8 @@ func TestCaptureTakesAPartOfTheBucketAtTheCut(t *testing.T) {
 }
 
 // TestRecordsOfTheListsStayApart: lists use their memory again as blocks turn over, and each record keeps its own
-// reasons, texts and propensities, those of restored scores among them.
+// reasons, texts and propensities, those of restored scores among them. A record takes the place of one of the past,
+// and nothing of that one is left there.
 func TestRecordsOfTheListsStayApart(t *testing.T) {
 	s := schema(1, "no", "yes")
 	board := NewBoard(s, 0)
@@ -183,6 +184,18 @@ func TestRecordsOfTheListsStayApart(t *testing.T) {
 		for _, r := range append(v.Calls, v.Last...) {
 			if got := texts(r); got != want[r.Who] {
 				t.Fatalf("after message %d: %s, want %s", offset, got, want[r.Who])
+			}
+		}
+		for name, list := range map[string][]Record{"calls": v.Calls, "last": v.Last} {
+			held := map[string]bool{}
+			for _, r := range list {
+				if held[r.Who] {
+					t.Fatalf("after message %d: %s is twice among the %s", offset, r.Who, name)
+				}
+				held[r.Who] = true
+			}
+			if newest := b.ID[out.N-1]; name == "last" && offset%5 != 0 && !held[newest] {
+				t.Fatalf("after message %d: %s is not among the last", offset, newest)
 			}
 		}
 	}
