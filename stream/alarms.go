@@ -34,22 +34,25 @@ func (w *watched) inherit(p *model.Partition) {
 	}
 }
 
-// report shows new alarms, and the figures where there are enough new records. A model may begin a watch, and a state
-// that began anew has had no alarm.
-func (w *watched) report(b *board, p *model.Partition) {
+// report shows new alarms up to that number of them, and the figures where there are enough new records. A model may
+// begin a watch, and a state that began anew has had no alarm.
+func (w *watched) report(b *board, p *model.Partition, total uint64) {
 	x := model.Watch(p)
 	if x == nil {
 		return
 	}
-	w.alarms = min(w.alarms, x.Total())
+	w.alarms = min(w.alarms, total)
 	for _, f := range x.Found(w.alarms) {
+		if f.Number > total {
+			break
+		}
 		b.o.Metrics.Drift.WithLabelValues(f.Kind.String()).Inc()
 		b.log.Warn("drift", zap.String("column", f.Column), zap.Stringer("kind", f.Kind), zap.Int64("record", f.Records),
 			zap.Float64("value", f.Value), zap.Float64("threshold", f.Threshold), zap.Uint64("alarm", f.Number))
 	}
-	if x.Total() != w.alarms || x.Records() >= w.records+figuresEvery {
+	if total != w.alarms || x.Records() >= w.records+figuresEvery {
 		f := x.Figures()
-		w.alarms, w.records = x.Total(), x.Records()
+		w.alarms, w.records = total, x.Records()
 		b.o.Metrics.quality(b.id, &f)
 		b.mu.Lock()
 		b.status.Watch, b.status.Alarms = &f, append([]drift.Found(nil), x.Found(0)...)

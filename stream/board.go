@@ -137,9 +137,9 @@ func (b *board) inherit(p *model.Partition) {
 	b.watch.inherit(p)
 }
 
-// report brings metrics and status up to the last committed transaction.
-func (b *board) report(t *task) {
-	m, part, lost := b.o.Metrics, t.m.Part, t.m.Part.Losses()
+// report brings metrics and status up to the last committed transaction, at whose end the state had these figures.
+func (b *board) report(t *task, r *reported) {
+	m, lost := b.o.Metrics, r.lost
 	m.Losses.WithLabelValues("unknown_class").Add(float64(lost.UnknownClass - b.told.UnknownClass))
 	m.Losses.WithLabelValues("expired").Add(float64(lost.Expired - b.told.Expired))
 	m.Losses.WithLabelValues("evicted").Add(float64(lost.Evicted - b.told.Evicted))
@@ -152,37 +152,34 @@ func (b *board) report(t *task) {
 	if lost.UnknownClass > b.told.UnknownClass && !b.warned {
 		b.warned = true
 		b.log.Warn("a label is no class of the configuration; such records are scored and not learnt (losses_total)",
-			zap.String("label", t.m.UnknownClass), zap.Strings("classes", b.o.Spec.Schema.Classes))
+			zap.String("label", r.unknown), zap.Strings("classes", b.o.Spec.Schema.Classes))
 	}
-	closed := model.ExpiryLearnt(part)
-	m.ExpiryLearnt.Add(float64(closed - b.closed))
-	b.told, b.closed = lost, closed
-	sifted := part.Sieve.Sifted()
+	m.ExpiryLearnt.Add(float64(r.closed - b.closed))
+	b.told, b.closed = lost, r.closed
+	sifted := r.sifted
 	m.Duplicates.WithLabelValues("left_out").Add(float64(sifted.Duplicates - b.sifted.Duplicates))
 	m.Duplicates.WithLabelValues("forgotten").Add(float64(sifted.Forgotten - b.sifted.Forgotten))
 	b.sifted = sifted
-	kept := b.remembers(part)
-	waits := model.WaitsOf(part)
-	m.Waiting.WithLabelValues(b.id).Set(float64(waits.Bytes))
-	m.WaitRecords.WithLabelValues(b.id).Set(float64(waits.Records))
-	m.WaitOldest.WithLabelValues(b.id).Set(time.Duration(waits.Oldest).Seconds())
+	b.remembers(r.kept)
+	m.Waiting.WithLabelValues(b.id).Set(float64(r.waits.Bytes))
+	m.WaitRecords.WithLabelValues(b.id).Set(float64(r.waits.Records))
+	m.WaitOldest.WithLabelValues(b.id).Set(time.Duration(r.waits.Oldest).Seconds())
 	t.windows.publish(t)
-	b.watch.report(b, part)
+	b.watch.report(b, t.m.Part, r.alarms)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.status.Offset, b.status.Model = t.committed.Events, t.committed.Model
 	b.status.UnknownClass, b.status.Expired = lost.UnknownClass, lost.Expired
-	b.status.Recency = kept
-	b.status.Labelled, b.status.Trained = part.Labelled(), part.Trained()
-	b.ageing(t)
+	b.status.Recency = r.kept
+	b.status.Labelled, b.status.Trained = r.labelled, r.trained
+	b.ageing(t, r.labelled)
 }
 
 // remembers shows the ids that are remembered for former records, nil where none are.
-func (b *board) remembers(p *model.Partition) *model.Kept {
-	if p.Recency == nil {
-		return nil
+func (b *board) remembers(kept *model.Kept) {
+	if kept == nil {
+		return
 	}
-	kept := p.Recency.Kept()
 	b.o.Metrics.RecencyBytes.WithLabelValues(b.id).Set(float64(kept.Bytes))
 	b.o.Metrics.Evicted.Add(float64(kept.Evicted - b.gone))
 	if b.gone == 0 && kept.Evicted > 0 {
@@ -190,5 +187,4 @@ func (b *board) remembers(p *model.Partition) *model.Kept {
 			"(recency_evicted_total)", zap.Uint64("evicted", kept.Evicted), zap.Int("ids", kept.IDs))
 	}
 	b.gone = kept.Evicted
-	return &kept
 }

@@ -28,12 +28,13 @@ type pipeline struct {
 	mark       float64     // labelled records at which the cold start asks for a snapshot
 	lastSnap   time.Time   // when the last snapshot began; zero = the next transaction begins one
 	pace       state.Pace
-	torn       bool // the state holds a part of a message that was given up: it serves for nothing any more
+	reported   *reported // of the last transaction that was completed
+	torn       bool      // the state holds a part of a message that was given up: it serves for nothing any more
 }
 
 func newPipeline(t *task) *pipeline {
 	p := &pipeline{t: t, filling: &transaction{}, outcome: make(chan error, 1), timer: time.NewTimer(time.Hour)}
-	p.pace.Rate = float64(t.s.o.SnapshotRate)
+	p.pace.Rate, p.reported = float64(t.s.o.SnapshotRate), reportedOf(t)
 	if t.snap.Last != nil {
 		p.lastSnap = t.s.o.Now()
 	}
@@ -233,7 +234,7 @@ func (p *pipeline) await() error {
 	}
 	t.sent(x)
 	t.board.waits(p.oldest())
-	t.board.report(t)
+	t.board.report(t, x.reported)
 	return nil
 }
 
@@ -285,7 +286,9 @@ func (p *pipeline) complete(ctx context.Context, x *transaction) {
 	if !p.torn {
 		p.save(x)
 		tidy(t, x)
+		p.reported = reportedOf(t)
 	}
+	x.reported = p.reported
 	if t.note(x); t.m.At != t.committed || len(x.records) > 0 {
 		t.number(x, t.committed)
 		t.countAnswers(x)

@@ -24,7 +24,7 @@ func TestEvictedIdsAreToldOnce(t *testing.T) {
 		p.Recency.Fill(b)
 	}
 	x := idleTask(t, nil)
-	if x.board.remembers(x.m.Part) != nil {
+	if reportedOf(x).kept != nil {
 		t.Error("a state without ids shows some")
 	}
 	p := x.m.Part
@@ -32,7 +32,8 @@ func TestEvictedIdsAreToldOnce(t *testing.T) {
 	for from := range 2 {
 		fill(p, from)
 		for range 2 {
-			got := x.board.remembers(p)
+			x.board.report(x, reportedOf(x))
+			got := x.board.read().Recency
 			if want := p.Recency.Kept(); got == nil || *got != want || want.Evicted == 0 ||
 				counted(x.s.o.Metrics.Evicted) != float64(want.Evicted) ||
 				labels(x.s.o.Metrics.RecencyBytes)["0"] != float64(want.Bytes) {
@@ -41,8 +42,9 @@ func TestEvictedIdsAreToldOnce(t *testing.T) {
 		}
 	}
 	next := idleTask(t, nil)
+	next.m.Part = p
 	next.board.inherit(p)
-	if next.board.remembers(p); counted(next.s.o.Metrics.Evicted) != 0 {
+	if next.board.report(next, reportedOf(next)); counted(next.s.o.Metrics.Evicted) != 0 {
 		t.Error("the next owner counts them again")
 	}
 }

@@ -47,8 +47,8 @@ func (b *board) restored() {
 }
 
 // ageing brings the ages up to the last committed transaction. It must hold the mutex of the board.
-func (b *board) ageing(t *task) {
-	a, labelled := &b.ages, t.m.Part.Labelled()
+func (b *board) ageing(t *task, labelled float64) {
+	a := &b.ages
 	if a.labelled >= 0 && labelled > a.labelled {
 		a.learnt = b.o.Now()
 	}

@@ -225,7 +225,7 @@ func TestTheSizeOfAStateIsThatOfItsNewestSnapshot(t *testing.T) {
 		want int64
 	}{{nil, 0}, {of(30, 12), 42}, {of(30, 12), 42}, {of(5), 5}, {of(), 0}} {
 		x.snap.Last = c.last
-		if x.board.ageing(x); x.board.ages.state != c.want {
+		if x.board.ageing(x, 0); x.board.ages.state != c.want {
 			t.Errorf("report %d: %d bytes, want %d", i, x.board.ages.state, c.want)
 		}
 	}

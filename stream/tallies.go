@@ -25,6 +25,35 @@ func (c *tallies) tombstone(stage string, err error) {
 	}
 }
 
+// reported are the figures of a state at the end of a transaction. When that is committed the state is ahead: it holds
+// messages of the next transaction, and they are read again if that one is aborted.
+type reported struct {
+	lost     model.Losses
+	unknown  string // the newest label that is no class
+	closed   uint64 // model.ExpiryLearnt
+	sifted   model.Sifted
+	kept     *model.Kept // nil where no ids are remembered
+	waits    model.Waits
+	labelled float64
+	trained  bool
+	alarms   uint64 // of drift
+}
+
+// reportedOf are those of the present state.
+func reportedOf(t *task) *reported {
+	p := t.m.Part
+	r := &reported{lost: p.Losses(), unknown: t.m.UnknownClass, closed: model.ExpiryLearnt(p), sifted: p.Sieve.Sifted(),
+		waits: model.WaitsOf(p), labelled: p.Labelled(), trained: p.Trained()}
+	if p.Recency != nil {
+		kept := p.Recency.Kept()
+		r.kept = &kept
+	}
+	if w := model.Watch(p); w != nil {
+		r.alarms = w.Total()
+	}
+	return r
+}
+
 // counted tells the numbers of a committed transaction.
 func (b *board) counted(c *tallies) {
 	b.scored(&c.scored)

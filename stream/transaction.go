@@ -21,6 +21,7 @@ type transaction struct {
 	to       state.Position
 	spans    spans
 	counts   tallies
+	reported *reported
 	answers  []time.Time            // times of the messages of events that it scores
 	ended    time.Time              // when the commit had ended
 	took     time.Duration          // of the commit
