@@ -152,7 +152,7 @@ func (b *board) report(t *task, now *standing) {
 	if lost.UnknownClass > b.told.UnknownClass && !b.warned {
 		b.warned = true
 		b.log.Warn("a label is no class of the configuration; such records are scored and not learnt (losses_total)",
-			zap.String("label", t.m.UnknownClass), zap.Strings("classes", b.o.Spec.Schema.Classes))
+			zap.String("label", now.unknown), zap.Strings("classes", b.o.Spec.Schema.Classes))
 	}
 	m.ExpiryLearnt.Add(float64(now.closed - b.closed))
 	b.told, b.closed = lost, now.closed

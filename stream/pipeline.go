@@ -28,12 +28,13 @@ type pipeline struct {
 	mark       float64     // labelled records at which the cold start asks for a snapshot
 	lastSnap   time.Time   // when the last snapshot began; zero = the next transaction begins one
 	pace       state.Pace
-	torn       bool // the state holds a part of a message that was given up: it serves for nothing any more
+	stands     standing // of the last transaction that is complete
+	torn       bool     // the state holds a part of a message that was given up: it serves for nothing any more
 }
 
 func newPipeline(t *task) *pipeline {
 	p := &pipeline{t: t, filling: &transaction{}, outcome: make(chan error, 1), timer: time.NewTimer(time.Hour)}
-	p.pace.Rate = float64(t.s.o.SnapshotRate)
+	p.pace.Rate, p.stands = float64(t.s.o.SnapshotRate), t.board.stand(t)
 	if t.snap.Last != nil {
 		p.lastSnap = t.s.o.Now()
 	}
@@ -289,7 +290,12 @@ func (p *pipeline) complete(ctx context.Context, x *transaction) {
 	if t.note(x); t.m.At != t.committed || len(x.records) > 0 {
 		t.number(x, t.committed)
 		t.countAnswers(x)
-		x.stands = t.board.stand(t.m.Part)
+		if p.torn {
+			p.stands.alarms, p.stands.figures = nil, nil // they are told, and the state holds more than the messages before
+		} else {
+			p.stands = t.board.stand(t)
+		}
+		x.stands = p.stands
 	}
 }
 

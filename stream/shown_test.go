@@ -106,42 +106,49 @@ func TestTheBoardCountsEachOutcomeByItsName(t *testing.T) {
 	}
 }
 
+// lossy are the options of a stage that has little room.
+func lossy(o *Options) {
+	spec := *o.Spec
+	spec.Options.WaitBytes = 20_000
+	spec.Options.DedupWindow, spec.Options.DedupBytes = int64(time.Hour), 2000
+	o.Spec = &spec
+}
+
+// lose gives a partition records that it loses in each way.
+func lose(p *model.Partition, from int) {
+	b := sample.Records(from, 600)
+	for i := range b.Label {
+		b.ID, b.Row = append(b.ID, streamtest.RecordID(0, from+i/2)), append(b.Row, int32(i)) // each id twice
+		if b.Label[i] = model.Unlabelled; i%3 == 0 {
+			b.Label[i] = model.UnknownClass
+		}
+	}
+	p.Sieve.Sift(b)
+	var s model.Scores
+	p.Events(b, &s)
+}
+
+// lossesTold are the losses that the metrics have, and lossesOf those of a partition.
+func lossesTold(m *Metrics) []float64 {
+	return []float64{labels(m.Losses)["unknown_class"], labels(m.Losses)["evicted"], labels(m.Duplicates)["left_out"],
+		labels(m.Duplicates)["forgotten"]}
+}
+
+func lossesOf(p *model.Partition) []float64 {
+	a, b := p.Losses(), p.Sieve.Sifted()
+	return []float64{float64(a.UnknownClass), float64(a.Evicted), float64(b.Duplicates), float64(b.Forgotten)}
+}
+
 // TestLossesOfAStateAreToldOnce: by the owner under which they came; the status tells all of the state.
 func TestLossesOfAStateAreToldOnce(t *testing.T) {
-	lossy := func(o *Options) {
-		spec := *o.Spec
-		spec.Options.WaitBytes = 20_000
-		spec.Options.DedupWindow, spec.Options.DedupBytes = int64(time.Hour), 2000
-		o.Spec = &spec
-	}
-	lose := func(p *model.Partition, from int) {
-		b := sample.Records(from, 600)
-		for i := range b.Label {
-			b.ID, b.Row = append(b.ID, streamtest.RecordID(0, from+i/2)), append(b.Row, int32(i)) // each id twice
-			if b.Label[i] = model.Unlabelled; i%3 == 0 {
-				b.Label[i] = model.UnknownClass
-			}
-		}
-		p.Sieve.Sift(b)
-		var s model.Scores
-		p.Events(b, &s)
-	}
 	x := idleTask(t, lossy)
 	m := x.s.o.Metrics
-	told := func() []float64 {
-		return []float64{labels(m.Losses)["unknown_class"], labels(m.Losses)["evicted"], labels(m.Duplicates)["left_out"],
-			labels(m.Duplicates)["forgotten"]}
-	}
-	of := func(p *model.Partition) []float64 {
-		a, b := p.Losses(), p.Sieve.Sifted()
-		return []float64{float64(a.UnknownClass), float64(a.Evicted), float64(b.Duplicates), float64(b.Forgotten)}
-	}
 	for from := range 2 {
 		lose(x.m.Part, 1000*from)
 		for range 2 {
 			shown(x)
 		}
-		if got, want := told(), of(x.m.Part); !slices.Equal(got, want) || slices.Contains(got, 0) {
+		if got, want := lossesTold(m), lossesOf(x.m.Part); !slices.Equal(got, want) || slices.Contains(got, 0) {
 			t.Errorf("unknown, evicted, left out and forgotten: %v told, want %v", got, want)
 		}
 		if w := labels(m.Waiting)["0"]; w != float64(x.m.Part.Waiting()) || w == 0 {
@@ -164,14 +171,14 @@ func TestLossesOfAStateAreToldOnce(t *testing.T) {
 	m = next.s.o.Metrics
 	next.board.inherit(next.m.Part)
 	shown(next)
-	if got := told(); !slices.Equal(got, []float64{0, 0, 0, 0}) {
+	if got := lossesTold(m); !slices.Equal(got, []float64{0, 0, 0, 0}) {
 		t.Errorf("the next owner tells %v again", got)
 	}
 }
 
 // shown shows the state of a task as it stands.
 func shown(t *task) {
-	now := t.board.stand(t.m.Part)
+	now := t.board.stand(t)
 	t.board.report(t, &now)
 }
 
@@ -181,31 +188,43 @@ func TestTheStatusShowsTheCommittedPosition(t *testing.T) {
 	x.committed, x.m.At = state.Position{Events: 5, Model: 2}, state.Position{Events: 9, Model: 3}
 	var s model.Scores
 	x.m.Part.Events(sample.Records(0, 70), &s)
-	shown(x)
-	if p := x.board.read(); p.Offset != 5 || p.Model != 2 || p.Labelled != 70 || p.Trained != x.m.Part.Trained() {
+	r := x.board.stand(x)
+	x.m.Part.Events(sample.Records(70, 30), &s)
+	x.board.report(x, &r)
+	if p := x.board.read(); p.Offset != 5 || p.Model != 2 || p.Labelled != 70 || p.Trained != x.m.Part.Trained() ||
+		x.board.ages.labelled != 70 {
 		t.Errorf("%+v", p)
 	}
 }
 
-// TestTheStatusShowsTheStateOfTheCommittedMessages: a task has learnt those of the next transaction by then. Who sees
-// labels learnt finds the scores of their records counted.
-func TestTheStatusShowsTheStateOfTheCommittedMessages(t *testing.T) {
-	x := idleTask(t, nil)
+// TestLossesOfAnAbortedTransactionAreToldOnce: when one transaction is committed the state holds messages of the next
+// one. Where that is aborted, the state begins anew without them, and they are read and lost again.
+func TestLossesOfAnAbortedTransactionAreToldOnce(t *testing.T) {
+	x := idleTask(t, lossy)
+	m := x.s.o.Metrics
+	p := newPipeline(x)
 	x.producer, x.s.deadPartitions = &txn.Producer{}, 1
-	var s model.Scores
-	x.m.Part.Events(sample.Records(0, 70), &s)
-	p := &pipeline{t: x, torn: true, outcome: make(chan error, 1)} // torn: no more than the messages is to be done
-	now := &transaction{since: x.s.o.Now()}
+	x.s.o.Snapshot, p.lastSnap = time.Hour, x.s.o.Now()
+	lose(x.m.Part, 0)
+	saved := x.m.Part.Snapshot()
+	p.committing = p.filling
 	x.m.At.Events++
-	p.complete(t.Context(), now)
-	x.m.Part.Events(sample.Records(70, 30), &s)
-	p.committing = now
+	p.complete(t.Context(), p.committing)
+	lose(x.m.Part, 1000)
 	p.outcome <- nil
 	if err := p.await(); err != nil {
 		t.Fatal(err)
 	}
-	if got := x.board.read(); got.Labelled != 70 {
-		t.Errorf("%v labelled records are shown, want 70", got.Labelled)
+	part, err := model.RestorePartition(x.s.o.Spec, saved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.m.Part = part
+	x.board.inherit(part)
+	lose(part, 1000)
+	shown(x)
+	if got, want := lossesTold(m), lossesOf(part); !slices.Equal(got, want) || slices.Contains(got, 0) {
+		t.Errorf("unknown, evicted, left out and forgotten: %v told, want %v", got, want)
 	}
 }
 

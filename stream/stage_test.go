@@ -107,7 +107,7 @@ func TestSuddenDeathLosesAndDoublesNothing(t *testing.T) {
 			o.Grace, o.OnScores, o.Instance = time.Second, slowly, w.Name
 			r := w.run(o)
 			// Death comes a while after it began to work: the position is the seed's, not the clock's.
-			r.until(t, 100+model.Hash(i, 1)%2000)
+			r.until(t, float64(100+model.Hash(i, 1)%2000))
 			m.Die()
 			r.stop()
 			c.Close()
@@ -263,7 +263,7 @@ func TestVerifyFindsNothingAfterDeathsAndFindsWhatWasChanged(t *testing.T) {
 			o := w.options(c)
 			o.Grace, o.OnScores, o.Instance, o.FitRecords = time.Second, slowly, w.Name, 300
 			r := w.run(o)
-			r.until(t, 600+model.Hash(i, 7)%1500)
+			r.until(t, float64(600+model.Hash(i, 7)%1500))
 			m.Die()
 			r.stop()
 			<-r.ended

@@ -11,6 +11,7 @@ type standing struct {
 	labelled float64
 	trained  bool
 	losses   model.Losses
+	unknown  string // the newest label that is no class
 	closed   uint64 // model.ExpiryLearnt
 	sifted   model.Sifted
 	recency  *model.Kept // nil = no ids are remembered
@@ -20,9 +21,11 @@ type standing struct {
 	kept     []drift.Found  // all alarms that the state has, beside figures
 }
 
-// stand takes the figures of a state. The alarms that it takes are not taken again.
-func (b *board) stand(p *model.Partition) standing {
+// stand takes the figures of the state of a task. The alarms that it takes are not taken again.
+func (b *board) stand(t *task) standing {
+	p := t.m.Part
 	now := standing{
+		unknown:  t.m.UnknownClass,
 		labelled: p.Labelled(), trained: p.Trained(), losses: p.Losses(), closed: model.ExpiryLearnt(p),
 		waits: model.WaitsOf(p), sifted: p.Sieve.Sifted(),
 	}

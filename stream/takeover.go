@@ -361,7 +361,7 @@ func (o *takeover) finished() {
 	if t.snap.Last != nil {
 		t.s.found(t.snap.Last.Format)
 	}
-	now := t.board.stand(t.m.Part)
+	now := t.board.stand(t)
 	t.board.report(t, &now)
 	t.log.Info("partition taken over", zap.String("from", o.plan.Label()), zap.Int64("offset", t.m.At.Events),
 		zap.Int64("model", t.m.At.Model), zap.Float64("labelled", t.m.Part.Labelled()))
