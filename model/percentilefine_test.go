@@ -95,6 +95,9 @@ func TestStepsOfABucketAreCounted(t *testing.T) {
 		h := Hash(4, uint64(i))
 		if grows := i < 2*mostFew || i > 5*mostFew; grows || len(in) == 0 {
 			v := uint8(h % 60 * 4)
+			if h>>40%4 == 0 {
+				v = fineSteps - 1 - uint8(h%3) // the last ones, beside each other
+			}
 			s.add(v)
 			want[v]++
 			in = append(in, v)
@@ -105,13 +108,14 @@ func TestStepsOfABucketAreCounted(t *testing.T) {
 			in[k] = in[len(in)-1]
 			in = in[:len(in)-1]
 		}
-		v := uint8(h >> 8)
-		var below int32
-		for _, n := range want[:v] {
-			below += n
-		}
-		if got, same := s.below(v); got != below || same != want[v] {
-			t.Fatalf("step %d of %d: %d below and %d equal, want %d and %d", v, len(in), got, same, below, want[v])
+		for _, v := range []uint8{uint8(h >> 8), fineSteps - 1 - uint8(h>>16%4)} {
+			var below int32
+			for _, n := range want[:v] {
+				below += n
+			}
+			if got, same := s.below(v); got != below || same != want[v] {
+				t.Fatalf("step %d of %d: %d below and %d equal, want %d and %d", v, len(in), got, same, below, want[v])
+			}
 		}
 		if len(s.few) >= mostFew {
 			t.Fatalf("%d steps lie in a list", len(s.few))

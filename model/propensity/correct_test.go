@@ -175,3 +175,22 @@ func TestOddCorrections(t *testing.T) {
 		}
 	}
 }
+
+// TestACorrectionAddsNoMass: the weight of all records, in which steps are measured, stays as it is: the record counts
+// in it since it was learnt.
+func TestACorrectionAddsNoMass(t *testing.T) {
+	for name, schema := range schemas() {
+		s, ex := trained(t, schema, 300, Default())
+		for i := range 20 {
+			e := ex[i]
+			was := e.Class
+			e.Weight, e.Class = 5, (was+1)%int32(s.classes)
+			mass, unit := s.mass, s.unit
+			s.Correct(&e, was, nil)
+			if s.mass != mass || s.unit != unit {
+				t.Fatalf("%s, correction %d: the weight of all records is %+v with a unit of %v, was %+v and %v", name, i, s.mass,
+					s.unit, mass, unit)
+			}
+		}
+	}
+}

@@ -368,3 +368,131 @@ func TestASpanThatTheWindowCuts(t *testing.T) {
 		}
 	}
 }
+
+// TestSinceBesideAndWithinASpan: the last record at or before a time, of a span of several the first one.
+func TestSinceBesideAndWithinASpan(t *testing.T) {
+	s, id := New(Options{Bytes: 1 << 20, Window: 1000, Groups: []string{""}}), idOf(1)
+	k := key{id, 0}
+	s.keys[k.chunk()][k] = &history{spans: []span{{100, 100, 1}, {201, 400, 10}, {500, 500, 1}}}
+	for at, want := range map[int64]uint64{100: 0, 150: 50, 200: 100, 201: 0, 300: 99, 400: 0, 450: 50, 500: 0, 510: 10} {
+		if got, ok := s.Since(id, 0, at); !ok || got != want {
+			t.Errorf("at %d: %d since the last record, %v, want %d", at, got, ok, want)
+		}
+	}
+	if got, ok := s.Since(id, 0, 99); ok {
+		t.Errorf("before the first record: %d since the last one", got)
+	}
+}
+
+// TestImpossibleBytesAreRefused: each rule of the binary form by itself, beside bytes that keep all of them.
+func TestImpossibleBytesAreRefused(t *testing.T) {
+	type record struct {
+		id    int
+		spans []span
+	}
+	one := []span{{5, 5, 1}}
+	chunk := func(records ...record) (b []byte) {
+		for _, r := range records {
+			id := ID{1: byte(r.id)}
+			b = wire.AppendVarint(wire.AppendUvarint(append(b, id[:]...), 0), 7)
+			b = wire.AppendUvarint(b, uint64(len(r.spans)))
+			at := int64(7)
+			for _, x := range r.spans {
+				b = wire.AppendUvarint(wire.AppendVarint(b, x.newest-at), uint64(x.n))
+				if at = x.newest; x.n > 1 {
+					b = wire.AppendUvarint(b, uint64(x.newest)-uint64(x.oldest))
+				}
+			}
+		}
+		return b
+	}
+	room := Options{Bytes: 2 * (KeyBytes + SpanBytes), Groups: []string{""}}
+	for _, c := range []struct {
+		name  string
+		n     uint64
+		chunk int
+		bytes []byte
+		ok    bool
+	}{
+		{"two ids", 2, 0, chunk(record{1, one}, record{2, one}), true},
+		{"spans in order", 1, 0, chunk(record{1, []span{{5, 5, 1}, {5, 9, 2}}}), true},
+		{"the most records", 1, 0, chunk(record{1, []span{{5, 9, 1 << 53}}}), true},
+		{"one id more than there is room for", 3, 0, chunk(record{1, one}, record{2, one}, record{3, one}), false},
+		{"ids out of order", 2, 0, chunk(record{2, one}, record{1, one}), false},
+		{"an id twice", 2, 0, chunk(record{1, one}, record{1, one}), false},
+		{"another chunk", 1, 1, chunk(record{1, one}), false},
+		{"no span", 1, 0, chunk(record{1, nil}), false},
+		{"a span without records", 1, 0, chunk(record{1, []span{{5, 5, 0}}}), false},
+		{"too many records", 1, 0, chunk(record{1, []span{{5, 9, 1<<53 + 1}}}), false},
+		{"a span that ends before it begins", 1, 0, chunk(record{1, []span{{9, 5, 2}}}), false},
+		{"spans out of order", 1, 0, chunk(record{1, []span{{9, 9, 1}, {5, 5, 1}}}), false},
+		{"an id less", 2, 0, chunk(record{1, one}), false},
+		{"an id more", 1, 0, chunk(record{1, one}, record{2, one}), false},
+	} {
+		if err := New(room).LoadChunk(c.bytes, c.chunk, c.n); (err == nil) != c.ok {
+			t.Errorf("%s: error %v", c.name, err)
+		}
+	}
+	head := func(format, bytes, window uint64, groups ...string) []byte {
+		b := wire.AppendUvarint(wire.AppendUvarint(wire.AppendUvarint(nil, format), bytes), window)
+		b = wire.AppendUvarint(wire.AppendStrings(b, groups), 0)
+		for range Chunks {
+			b = wire.AppendUvarint(b, 0)
+		}
+		return b
+	}
+	for _, c := range []struct {
+		name  string
+		bytes []byte
+		ok    bool
+	}{
+		{"the largest", head(1, math.MaxInt64, math.MaxInt64/2, ""), true},
+		{"another format", head(2, 100, 100, ""), false},
+		{"too many bytes", head(1, math.MaxInt64+1, 100, ""), false},
+		{"too long a window", head(1, 100, math.MaxInt64/2+1, ""), false},
+		{"no groups", head(1, 100, 100), false},
+	} {
+		r := wire.NewReader(c.bytes)
+		s, _, err := ReadHead(r)
+		if err == nil {
+			err = r.Done()
+		}
+		if (err == nil) != c.ok || c.ok && (s.o.Bytes != math.MaxInt64 || s.o.Window != math.MaxInt64/2) {
+			t.Errorf("%s: error %v", c.name, err)
+		}
+	}
+}
+
+// TestAStoreServesItsOwnSettings and no others.
+func TestAStoreServesItsOwnSettings(t *testing.T) {
+	own := Options{Bytes: 1 << 20, Window: hour, Groups: []string{"", "x"}}
+	s := New(own)
+	for name, o := range map[string]Options{
+		"other bytes":      {Bytes: 1 << 21, Window: hour, Groups: own.Groups},
+		"another window":   {Bytes: 1 << 20, Window: 2 * hour, Groups: own.Groups},
+		"other groups":     {Bytes: 1 << 20, Window: hour, Groups: []string{"", "y"}},
+		"fewer groups":     {Bytes: 1 << 20, Window: hour, Groups: []string{""}},
+		"groups otherwise": {Bytes: 1 << 20, Window: hour, Groups: []string{"x", ""}},
+	} {
+		if s.Serves(o) {
+			t.Errorf("%s are served", name)
+		}
+	}
+	if !s.Serves(Options{Bytes: 1 << 20, Window: hour, Groups: []string{"", "x"}}) {
+		t.Error("its own settings are not served")
+	}
+}
+
+// TestAStoreIsFilledUp: an id leaves when the bound is passed, and not when it is reached.
+func TestAStoreIsFilledUp(t *testing.T) {
+	s := New(Options{Bytes: 32 * (KeyBytes + SpanBytes), Groups: []string{""}})
+	for i := range 32 {
+		s.Add(idOf(i), 0, int64(i)+1, int64(i)+1)
+	}
+	if s.Len() != 32 || s.Evicted() != 0 {
+		t.Errorf("%d ids of 32, %d evicted", s.Len(), s.Evicted())
+	}
+	if s.Add(idOf(32), 0, 40, 40); s.Len() != 30 || s.Evicted() != 3 {
+		t.Errorf("one more: %d ids of 33, %d evicted", s.Len(), s.Evicted())
+	}
+}

@@ -1,0 +1,237 @@
+package model_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"liftstream/model"
+	"liftstream/model/propensity"
+)
+
+// spyGoals is the Spec of a stage of two goals, of each of which a component and a scorecard are watched.
+func spyGoals(change func(o *model.Options)) (*model.Spec, []*model.Spec, []*spied) {
+	spec := newSpec(change)
+	var specs []*model.Spec
+	var spies []*spied
+	for range 2 {
+		own, s := spySpec(nil)
+		specs, spies = append(specs, own), append(spies, s)
+	}
+	spec.Components = []model.Factory{model.NewGoals(specs)}
+	o := propensity.Default()
+	o.Blocks = propensity.BlocksOf(spec)
+	spec.Scorecard = propensity.New(o, schema)
+	return spec, specs, spies
+}
+
+// goalOutcome is the class of a goal of record i: a coin.
+func goalOutcome(i, goal int) int32 { return int32(model.Hash(21, uint64(i), uint64(goal)) & 1) }
+
+// withGoals gives the records of a batch the outcomes of both goals.
+func withGoals(b *model.Batch) {
+	b.Outcomes = make([]model.Outcomes, b.N)
+	for i := range b.N {
+		n := int(b.Offset) + int(b.Row[i])
+		b.Outcomes[i] = b.Outcomes[i].With(0, goalOutcome(n, 0)).With(1, goalOutcome(n, 1))
+	}
+}
+
+// TestAGoalThatIsToldLaterIsLearntAsOfNow: with the clock of the partition then, and the goal that its record had
+// already with that of the record.
+func TestAGoalThatIsToldLaterIsLearntAsOfNow(t *testing.T) {
+	spec, _, spies := spyGoals(func(o *model.Options) { o.WaitWindow = 0 })
+	p := model.NewPartition(spec, 0)
+	feed(p, 0, 200, 100, withGoals)
+	if !p.Trained() {
+		t.Fatal("no model 0")
+	}
+	for _, s := range spies {
+		s.learnt = nil
+	}
+	feed(p, 200, 230, 10, func(b *model.Batch) {
+		withGoals(b)
+		for i := range b.N {
+			b.Outcomes[i] = b.Outcomes[i].With(1, model.Unlabelled)
+		}
+	})
+	tell := func(record int) model.LabelCounts {
+		return p.Labels(&model.Labels{N: 1, Class: []int32{model.Unlabelled}, ID: rows(record, 1).ID,
+			Outcomes: []model.Outcomes{model.Outcomes(0).With(1, goalOutcome(record, 1))}})
+	}
+	for k, record := range []int{203, 229, 200} {
+		if c := tell(record); c.Learnt != 1 {
+			t.Fatalf("record %d: %+v", record, c)
+		}
+		feed(p, 230+k, 231+k, 1, func(b *model.Batch) { b.Outcomes = nil })
+	}
+	var first, second []string
+	for i := range 30 {
+		first = append(first, fmt.Sprint(200+i, " ", goalOutcome(200+i, 0)))
+	}
+	for k, record := range []int{203, 229, 200} {
+		second = append(second, fmt.Sprint(230+k, " ", goalOutcome(record, 1)))
+	}
+	for goal, want := range [][]string{first, second} {
+		var got []string
+		for _, ex := range spies[goal].learnt {
+			got = append(got, fmt.Sprint(ex.Clock, " ", ex.Class))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("goal %d is learnt at the clocks and as the classes %q, want %q", goal, got, want)
+		}
+	}
+}
+
+// TestWhatARebaseOfAGoalIsGiven: its component the records since the mark of the fit, its scorecard those since the
+// mark of the renewal; after a return neither any, and the clock is ahead of either mark by itself.
+func TestWhatARebaseOfAGoalIsGiven(t *testing.T) {
+	spec, _, spies := spyGoals(nil)
+	p := model.NewPartition(spec, 3)
+	feed(p, 0, 400, 100, withGoals)
+	m, err := model.Fit(context.Background(), spec, snapshots(p), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	feed(p, 400, 450, 50, withGoals)
+	renewed, err := model.Renew(context.Background(), spec, m, snapshots(p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	feed(p, 450, 520, 70, withGoals)
+	for _, x := range []struct {
+		m          *model.Model
+		mark, card int
+		anew       bool
+	}{{m, 400, 400, false}, {renewed, 400, 450, false}, {m, 400, 400, true}, {renewed, 400, 450, true}} {
+		q := clone(t, spec, p)
+		if x.anew {
+			err = model.Return(q, x.m, 0)
+		} else {
+			err = q.Swap(x.m)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for goal, s := range spies {
+			for name, mark := range map[string]int{"spy": x.mark, "card": x.card} {
+				rb, since, n, ahead := s.rebased[name], s.since[name], 520-mark, 0.
+				if x.anew {
+					n, ahead = 0, float64(n)
+				}
+				if rb.Self != 3 || rb.Clock != 520 || rb.Ahead != ahead || len(since) != n {
+					t.Errorf("goal %d, %s, a return %v: partition %d, clock %v, ahead by %v, want %v; %d records since, want %d",
+						goal, name, x.anew, rb.Self, rb.Clock, rb.Ahead, ahead, len(since), n)
+				}
+				for i, ex := range since {
+					if ex.Clock != float64(mark+i) || ex.Class != goalOutcome(mark+i, goal) || ex.Outcomes != 0 {
+						t.Fatalf("goal %d, %s: record %d since the mark is %+v", goal, name, i, ex)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestAGoalOfOneClassKeepsItsModel: where the records of a fit or of a renewal tell one class of a goal alone, it has
+// the parts of the model before, and none where that had none. The other goals are fitted.
+func TestAGoalOfOneClassKeepsItsModel(t *testing.T) {
+	spec, specs, _ := spyGoals(func(o *model.Options) { o.Warmup = 1000 })
+	both, one := model.NewPartition(spec, 0), model.NewPartition(spec, 0)
+	feed(both, 0, 300, 100, withGoals)
+	feed(one, 300, 500, 100, func(b *model.Batch) {
+		withGoals(b)
+		for i := range b.N {
+			b.Outcomes[i] = b.Outcomes[i].With(1, 0)
+		}
+	})
+	ctx := context.Background()
+	parts := func(m *model.Model, err error) (*model.Model, []map[string][]byte) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := model.GoalParts(specs, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m, p
+	}
+	card := spec.Scorecard.Name()
+	first, was := parts(model.Fit(ctx, spec, snapshots(both), nil))
+	next, now := parts(model.Fit(ctx, spec, snapshots(one), first))
+	_, renewed := parts(model.Renew(ctx, spec, next, snapshots(one)))
+	_, fresh := parts(model.Fit(ctx, spec, snapshots(one), nil))
+	for name, part := range was[1] {
+		if string(now[1][name]) != string(part) || string(renewed[1][name]) != string(part) {
+			t.Errorf("a goal of one class has %d bytes of %s, %d after a renewal, the model before has %d", len(now[1][name]),
+				name, len(renewed[1][name]), len(part))
+		}
+	}
+	if len(was[1]) != 2 || len(now[1]) != 2 || len(renewed[1]) != 2 || len(fresh[1]) != 0 {
+		t.Errorf("%d parts, then %d, %d after a renewal, %d without a model before", len(was[1]), len(now[1]),
+			len(renewed[1]), len(fresh[1]))
+	}
+	if string(now[0]["spy"]) != "part of 200" || string(now[0][card]) == string(was[0][card]) ||
+		string(fresh[0]["spy"]) != "part of 200" {
+		t.Errorf("the other goal has the %q and the %q", now[0]["spy"], fresh[0]["spy"])
+	}
+}
+
+// carriedSpy is a spy that is carried over, with its second input alone.
+type carriedSpy struct{ spy }
+
+func (carriedSpy) CarryState(_ *model.Change, state []byte) ([]byte, []int, error) {
+	return state, []int{1}, nil
+}
+
+// carriedCards note the change that a scorecard is carried over by.
+type carriedCards struct {
+	spyCards
+	by *model.Change
+}
+
+func (f *carriedCards) CarryState(c *model.Change, state []byte) ([]byte, []int, error) {
+	*f.by = *c
+	f.by.Inputs = slices.Clone(c.Inputs)
+	return f.ScorecardFactory.(model.Carrier).CarryState(c, state)
+}
+
+// TestCarriedGoalsKeepTheirInputs: the scorecard of each goal is told which inputs of its component stay, between the
+// schemas of the goal.
+func TestCarriedGoalsKeepTheirInputs(t *testing.T) {
+	spec, _, _ := spyGoals(nil)
+	p := model.NewPartition(spec, 0)
+	feed(p, 0, 300, 100, withGoals)
+	to := *schema
+	to.Features = append(slices.Clone(schema.Features), model.Feature{Name: "new", Kind: model.Continuous})
+	next, _, _ := spyGoals(nil)
+	next.Schema = &to
+	var specs []*model.Spec
+	var by [2]model.Change
+	for k := range by {
+		s, own := newSpied(), to
+		own.Classes = []string{"no", fmt.Sprint("yes", k)}
+		o := propensity.Default()
+		o.Blocks = []propensity.Block{{Name: "spy", Inputs: 2}}
+		specs = append(specs, &model.Spec{Schema: &own, Components: []model.Factory{carriedSpy{spy{s}}},
+			Scorecard: &carriedCards{spyCards{propensity.New(o, &own), s}, &by[k]}})
+	}
+	next.Components = []model.Factory{model.NewGoals(specs)}
+	o := propensity.Default()
+	o.Blocks = propensity.BlocksOf(next)
+	next.Scorecard = propensity.New(o, &to)
+	if _, _, err := p.Carry(next); err != nil {
+		t.Fatal(err)
+	}
+	for k, c := range by {
+		if fmt.Sprint(c.Inputs) != "[[1]]" {
+			t.Errorf("goal %d: the inputs that stay are %v", k, c.Inputs)
+		}
+		if c.To != specs[k].Schema || !slices.Equal(c.From.Classes, specs[k].Schema.Classes) ||
+			len(c.From.Features) != len(schema.Features) {
+			t.Errorf("goal %d is carried over from %+v to %+v", k, c.From, c.To)
+		}
+	}
+}
