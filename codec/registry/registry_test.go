@@ -262,6 +262,30 @@ func TestAnAnswerEndsTheFault(t *testing.T) {
 	}
 }
 
+// TestWhoAsks: each account is told to the registry as it was given, and none where there is none.
+func TestWhoAsks(t *testing.T) {
+	asked := make(chan string, 1)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Header.Get("Authorization")
+		_ = json.NewEncoder(w).Encode(map[string]any{"schema": schema})
+	}))
+	t.Cleanup(s.Close)
+	for want, o := range map[string]Options{"": {}, "Bearer abc": {Token: "abc"},
+		"Basic dTpw": {Username: "u", Password: "p"}} {
+		o.URL = s.URL
+		r, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Avro(1, nil); err != nil {
+			t.Error(err)
+		}
+		if got := <-asked; got != want {
+			t.Errorf("it asks as %q, want %q", got, want)
+		}
+	}
+}
+
 // TestTheCacheOfSchemasIsBounded: once it is full it begins anew, and holds schemas as before.
 func TestTheCacheOfSchemasIsBounded(t *testing.T) {
 	var sick, calls atomic.Int64

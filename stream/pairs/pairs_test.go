@@ -217,6 +217,32 @@ func TestWindowsAndRoom(t *testing.T) {
 	w.want(closes, "0:0 0:1 0:2? 0:3?", pairs.Counts{Records: 4, Both: 4, Labelled: 2, Late: 2, Waiting: 2})
 }
 
+// TestAWildClockEndsNoWindow: an event of a year ahead, which no stage has scored, lets no record out. One that both
+// have scored lets the record before it out.
+func TestAWildClockEndsNoWindow(t *testing.T) {
+	for scored, want := range map[bool]pairs.Counts{false: {Records: 3, Both: 2, Waiting: 2},
+		true: {Records: 3, Both: 3, Waiting: 2, Dropped: 1}} {
+		w := newTwo(t, 1)
+		w.Produce(1, 1, false)
+		first := w.Records(w.Topics.Events, 0)[0]
+		w.send(txn.Record{Topic: w.Topics.Events, Value: w.Message(0, 1, 1, false), Time: first.Time.AddDate(1, 0, 0)})
+		w.send(txn.Record{Topic: w.Topics.Events, Value: w.Message(0, 2, 1, false), Time: first.Time})
+		events := w.Records(w.Topics.Events, 0)
+		for i := range events {
+			if i == 1 && !scored {
+				continue
+			}
+			w.answer(w.Name, w.Topics.Scores, &events[i], i, 0, 1, false)
+			w.answer("b", w.second, &events[i], i, 0, 1, false)
+		}
+		o := w.options()
+		o.Window = time.Hour
+		if _, got := w.joined(o); got != want {
+			t.Errorf("scored %v: %+v, want %+v", scored, got, want)
+		}
+	}
+}
+
 // TestALabelOfARecordThatHasLeft is not that of a later record of the same id; one of a clock a little behind is.
 func TestALabelOfARecordThatHasLeft(t *testing.T) {
 	src := newTwo(t, 1)
@@ -278,7 +304,7 @@ func TestBadTopics(t *testing.T) {
 		t.Errorf("other partitions: %v", err)
 	}
 	for _, bad := range []string{"{}", "{\"source_row\": 0}\nnot json", `{"source_row": 0, "propensity_yes": "much"}`,
-		"ARROW"} {
+		"ARROW", "\x00\x00\x00\x00\x07\x02"} { // the last one in the frame of a registry, whose schema nobody knows
 		o = w.options()
 		topic := fmt.Sprintf("bad-%d", len(bad))
 		if _, err := w.Client.CreateTopics(t.Context(), txn.TopicSpec{Name: topic, Partitions: 1}); err != nil {

@@ -217,3 +217,26 @@ func TestATransactionThatTookAllOfItsTimeGetsMore(t *testing.T) {
 		}
 	}
 }
+
+// TestAFailedTransactionThatTookAllOfItsTime, nine tenths of it or more, has outlived it: the next one gets more.
+func TestAFailedTransactionThatTookAllOfItsTime(t *testing.T) {
+	w, s, _ := sending(t, 1)
+	if _, err := w.Client.NewProducer(t.Context(), s.group, time.Minute); err != nil { // it fences that of s
+		t.Fatal(err)
+	}
+	s.at, s.timeout = &loaded{}, 30*time.Second
+	for took, want := range map[time.Duration]bool{0: false, 27*time.Second - 1: false, 27 * time.Second: true,
+		time.Minute: true} {
+		now := time.Unix(1_700_000_000, 0)
+		s.o.Now = func() time.Time {
+			now = now.Add(took)
+			return now
+		}
+		if err := s.note(t.Context(), nil, Ledger{}, nil, nil); err == nil {
+			t.Fatal("a fenced producer has committed")
+		}
+		if s.outlived != want {
+			t.Errorf("after %v of %v: outlived %v, want %v", took, s.timeout, s.outlived, want)
+		}
+	}
+}

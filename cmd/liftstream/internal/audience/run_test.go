@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -327,5 +328,41 @@ lowest propensity: 0.5000
 	}
 	if r := a.Report(nil); r.ExpectedProfit != nil || r.N != 1 || r.Untrained != 1 || r.By != "yes" {
 		t.Errorf("%+v", r)
+	}
+	a.Summary.Tied, a.Summary.Control, a.Unread, a.Untimed = 4, 3, 1, 2
+	lines := a.Lines(nil)
+	for _, want := range []string{"lowest propensity: 0.5000; 4 ids left out with the same one, drawn by hash",
+		"3 ids in the control share left out; --with-control takes them in", "1 message left out that cannot be read",
+		"2 scores: the time cannot be read, so they count as the oldest of their id; record.time.unit of a configuration " +
+			"(-c) tells the unit"} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("got\n%s\nwithout %s", strings.Join(lines, "\n"), want)
+		}
+	}
+}
+
+// TestRowsOfAnotherTarget: of three classes, base rate, lift, percentile and reasons of another class say nothing of
+// the chosen one.
+func TestRowsOfAnotherTarget(t *testing.T) {
+	row := `{"id":"a","target":"c","propensity_a":0.25,"propensity_b":0.25,"propensity_c":0.5,"base_rate":0.25,"lift":2,` +
+		`"percentile":0.5,"why":[{"feature":"age","value":"7","effect":1.5,"lift":2,"n":3}]}` + "\n"
+	for class, want := range map[string]string{
+		"b": `"propensity":0.25,"base_rate":null,"lift":null,"percentile":null,"why":null}`,
+		"c": `"propensity":0.5,"base_rate":0.25,"lift":2,"percentile":0.5,"why":[{"feature":"age","value":"7",` +
+			`"effect":1.5,"lift":2,"n":3}]}`} {
+		got, _, err := linesOf(t, Choice{Class: class}, fileOf(t, "s.jsonl", row))
+		if err != nil || !strings.HasSuffix(got, want+"\n") {
+			t.Errorf("%s: %v\n%swant %s", class, err, got, want)
+		}
+	}
+}
+
+// TestAFileThatIsNotThere ends the choice, whether it is the first of its files or not.
+func TestAFileThatIsNotThere(t *testing.T) {
+	there, gone := fileOf(t, "s.jsonl", plain), filepath.Join(t.TempDir(), "gone.jsonl")
+	for _, paths := range [][]string{{gone}, {gone, there}, {there, gone}} {
+		if _, _, err := linesOf(t, Choice{Class: "yes"}, paths...); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%d files: %v", len(paths), err)
+		}
 	}
 }
