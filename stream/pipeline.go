@@ -320,12 +320,12 @@ func (p *pipeline) save(x *transaction) {
 		p.pace.Start(now)
 	}
 	if t.snap.Pending() {
-		limit := p.pace.Allows(now)
+		limit, take := p.pace.Allows(now), t.snap.TakeReady
 		if t.s.stopping() || unsaved >= state.JournalRing/2 || t.snapshotFirst {
-			limit = outputBytes // better too many bytes a second than a journal that is overwritten
+			limit, take = outputBytes, t.snap.Take // better too many bytes a second than a journal that is overwritten
 		}
 		busy := t.snap.Busy()
-		pieces, whole := t.snap.Take(limit)
+		pieces, whole := take(limit)
 		for _, c := range pieces {
 			t.writeState(x, c)
 			p.pace.Spend(len(c.Value))

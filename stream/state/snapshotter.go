@@ -8,8 +8,8 @@ import (
 	"liftstream/model"
 )
 
-// Snapshotter writes a partition's snapshots piece by piece: Start copies the state, Take compresses it and hands out
-// the records of the next transactions, and the caller calls Complete once the manifest is in the topic.
+// Snapshotter writes a partition's snapshots piece by piece: Start copies the state, Take or TakeReady compress it and
+// hand out the records of the next transactions, and the caller calls Complete once the manifest is in the topic.
 type Snapshotter struct {
 	packer *Packer
 	limit  int // bytes of a record that the topic takes; 0 = there is no limit
@@ -27,6 +27,10 @@ type Snapshotter struct {
 	sealed  bool         // the manifest is in the queue
 	queue   []Change
 	garbage []Change // tombstones of parts that no manifest names any more; they go before a slot is written again
+
+	// packing is closed when the goroutine of TakeReady ends; nil = there is none. Until then raw, current, queue and the
+	// sections of writing are its own.
+	packing chan struct{}
 }
 
 // rawSection is a changed section as Start found it.
@@ -115,28 +119,36 @@ type packing struct {
 	packed []byte // compressed and not yet in the queue
 }
 
-// pieceBytes is the number of bytes that are compressed at a time, between records.
+// pieceBytes is the number of bytes that are compressed at a time.
 const pieceBytes = 1 << 20
 
-// pieceRatio is the ratio of compression from which on a piece counts by its time and not by its bytes.
-const pieceRatio = 16
+// leastCost is what a piece counts as that is compressed to less: its time counts too.
+const leastCost = pieceBytes / 16
 
 // pack compresses the next piece into the queue, at last the manifest; it reports false when there is no more.
-func (s *Snapshotter) pack() bool {
+func (s *Snapshotter) pack() bool { return s.packPiece() || s.seal() }
+
+// seal puts the manifest into the queue.
+func (s *Snapshotter) seal() bool {
+	if s.sealed {
+		return false
+	}
+	manifest := s.writing.Encode()
+	if n := len(manifest); n > maxManifest || s.limit > 0 && n > s.limit {
+		s.give(fmt.Errorf("a snapshot of %d parts needs a manifest of %d bytes: a reader takes %d, the topic %d",
+			len(s.writing.Sections), n, maxManifest, s.limit))
+		return false
+	}
+	s.sealed = true
+	s.queue = append(s.queue, Change{s.writing.Key(), manifest})
+	return true
+}
+
+// packPiece compresses the next piece of a section into the queue; it reports false when there is no more.
+func (s *Snapshotter) packPiece() bool {
 	if s.current == nil {
 		if len(s.raw) == 0 {
-			if s.sealed {
-				return false
-			}
-			manifest := s.writing.Encode()
-			if n := len(manifest); n > maxManifest || s.limit > 0 && n > s.limit {
-				s.give(fmt.Errorf("a snapshot of %d parts needs a manifest of %d bytes: a reader takes %d, the topic %d",
-					len(s.writing.Sections), n, maxManifest, s.limit))
-				return false
-			}
-			s.sealed = true
-			s.queue = append(s.queue, Change{s.writing.Key(), manifest})
-			return true
+			return false
 		}
 		sec := s.raw[0]
 		s.raw[0].bytes, s.raw = nil, s.raw[1:]
@@ -176,20 +188,86 @@ func (s *Snapshotter) freeSlot(name string) int {
 // Take returns the next pieces until they are limit bytes or just more, none where limit is not above 0; whole reports
 // that the manifest is among them.
 func (s *Snapshotter) Take(limit int64) (out []Change, whole bool) {
+	if s.packing != nil {
+		<-s.packing
+		s.packing = nil
+	}
 	out, s.garbage = s.garbage, nil
 	if s.writing == nil {
 		return out, false
 	}
 	for limit > 0 && (len(s.queue) > 0 || s.pack()) {
 		if len(s.queue) == 0 {
-			limit -= pieceBytes / pieceRatio // compressed to less than a record, and its time counts too
+			limit -= leastCost // compressed to less than a record
 			continue
 		}
-		limit -= int64(len(s.queue[0].Value))
-		out = append(out, s.queue[0])
-		s.queue = s.queue[1:]
+		out, limit = s.hand(out, limit)
 	}
 	return out, s.writing != nil && s.sealed && len(s.queue) == 0
+}
+
+// hand moves the first piece of the queue to out.
+func (s *Snapshotter) hand(out []Change, limit int64) ([]Change, int64) {
+	c := s.queue[0]
+	s.queue = s.queue[1:]
+	return append(out, c), limit - int64(len(c.Value))
+}
+
+// TakeReady is Take, but it does not wait while more than a piece is compressed: it returns what is compressed already,
+// and has a goroutine compress the next limit bytes.
+func (s *Snapshotter) TakeReady(limit int64) (out []Change, whole bool) {
+	if s.packing != nil {
+		select {
+		case <-s.packing:
+			s.packing = nil
+		default:
+			out, s.garbage = s.garbage, nil
+			return out, false
+		}
+	}
+	if limit <= 0 || s.writing == nil || s.unpacked() <= pieceBytes {
+		return s.Take(limit)
+	}
+	out, s.garbage = s.garbage, nil
+	for left := limit; left > 0 && len(s.queue) > 0; {
+		out, left = s.hand(out, left)
+	}
+	ended := make(chan struct{})
+	s.packing = ended
+	go func() {
+		defer close(ended)
+		s.packAhead(limit)
+	}()
+	return out, false
+}
+
+// unpacked is the number of bytes that are not compressed yet.
+func (s *Snapshotter) unpacked() (n int) {
+	for _, r := range s.raw {
+		n += len(r.bytes)
+	}
+	if s.current != nil {
+		n += len(s.current.rest)
+	}
+	return n
+}
+
+// packAhead compresses until limit bytes are in the queue.
+func (s *Snapshotter) packAhead(limit int64) {
+	for _, c := range s.queue {
+		limit -= int64(len(c.Value))
+	}
+	for limit > 0 {
+		before := len(s.queue)
+		if !s.packPiece() {
+			return
+		}
+		var bytes int64
+		for _, c := range s.queue[before:] {
+			bytes += int64(len(c.Value))
+		}
+		limit -= max(bytes, leastCost)
+	}
 }
 
 // Complete takes note that the transaction with the manifest is in the topic.
