@@ -1,219 +1,170 @@
 package stream
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/common/expfmt"
 
+	"liftstream/stream/streamtest"
 	"liftstream/stream/txn"
 )
 
-// exposed reads a registry as Prometheus does: each series, buckets included, by its name with its labels.
-func exposed(t testing.TB, g prometheus.Gatherer) map[string]string {
-	t.Helper()
-	families, err := g.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var text bytes.Buffer
-	for _, f := range families {
-		if _, err := expfmt.MetricFamilyToText(&text, f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	out := map[string]string{}
-	for line := range strings.Lines(text.String()) {
-		if at := strings.LastIndexByte(line, ' '); at > 0 && line[0] != '#' {
-			out[line[:at]] = strings.TrimSpace(line[at:])
-		}
-	}
-	return out
+// alertRules are the alerts of a stage.
+const alertRules = "../deploy/prometheus/alerts.yaml"
+
+// condition is one into which a stage is brought, with the alerts that then fire.
+type condition struct {
+	name       string
+	world      func(t *testing.T) *world // nil = an embedded broker and one partition
+	options    func(x *provoked)
+	untrained  bool // it begins before there is a model
+	do         func(x *provoked)
+	unfinished bool // its events are not all processed
+	shows      func(s scraped) bool
+	want       []string
+	may        []string // fire beside them, as the trainer's times fall
 }
 
-// firing has promtool tell which alerts of deploy/prometheus fire where the series stand at before for half an hour,
-// and then at after for 30 hours. Counts go on to rise every five minutes as much as between the two.
-func firing(t *testing.T, before, after map[string]string) (names []string) {
-	t.Helper()
-	tool := os.Getenv("LIFTSTREAM_PROMTOOL")
-	rules, err := filepath.Abs("../deploy/prometheus/alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(rules)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []string
-	for line := range strings.Lines(string(text)) {
-		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "- alert: "); ok {
-			all = append(all, name)
-		}
-	}
-	var y strings.Builder
-	fmt.Fprintf(&y, "rule_files: [%q]\nevaluation_interval: 5m\ntests:\n  - interval: 5m\n    input_series:\n", rules)
-	for _, name := range slices.Sorted(maps.Keys(after)) {
-		var from, to float64
-		if _, err := fmt.Sscan(after[name], &to); err != nil {
-			t.Fatal(err)
-		}
-		values := fmt.Sprintf("_x6 %v+0x380", to)
-		if b, ok := before[name]; ok {
-			if _, err := fmt.Sscan(b, &from); err != nil {
-				t.Fatal(err)
-			}
-			values = fmt.Sprintf("%v+0x6 %v+0x380", from, to)
-		}
-		base, _, _ := strings.Cut(name, "{")
-		for _, rises := range []string{"_total", "_bucket", "_count", "_sum", "labelled_records"} {
-			if strings.HasSuffix(base, rises) {
-				values = fmt.Sprintf("%v+0x6 %v+%vx380", from, to, to-from)
-			}
-		}
-		series := strings.Replace(name, "{", `{job="bank",`, 1)
-		if base == name {
-			series += `{job="bank"}`
-		}
-		fmt.Fprintf(&y, "      - series: '%s'\n        values: '%s'\n", series, values)
-	}
-	y.WriteString("    promql_expr_test:\n")
-	for _, name := range all {
-		fmt.Fprintf(&y, "      - expr: count(ALERTS{alertname=%q,alertstate=\"firing\"}) + 4711\n", name)
-		y.WriteString("        eval_time: 30h\n")
-	}
-	file := filepath.Join(t.TempDir(), "case.yaml")
-	if err := os.WriteFile(file, []byte(y.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	// Each case expects nothing: promtool shows a firing alert as one that it got.
-	out, err := exec.Command(tool, "test", "rules", file).CombinedOutput()
-	if err != nil && !strings.Contains(string(out), "FAILED") {
-		t.Fatalf("%v: %s", err, out)
-	}
-	shown := string(out)
-	for _, name := range all {
-		if strings.Contains(shown, `alertname="`+name+`"`) || strings.Contains(shown, `alertname=\"`+name+`\"`) {
-			names = append(names, name)
-		}
-	}
-	return names
+// provoked is a stage in a condition.
+type provoked struct {
+	*world
+	t     *testing.T
+	o     Options
+	r     *running
+	reg   *prometheus.Registry
+	ahead atomic.Int64 // by which its clock is ahead of the clock of Prometheus
+	fails atomic.Int64 // commits that are still to fail
+	wrong error        // of these
+	undo  func()       // nil = nothing has to be undone
+	dies  func()       // cuts the stage off from its broker
+	begin func()       // of the condition, behind the scrape before it
 }
 
-// TestAlertsFire: a stage is brought into the conditions of which alerts speak, and the alert fires over the metrics
-// that it has then, by the rules themselves. One that works as it should raises none.
+// now is the time of the stage's clock.
+func (x *provoked) now() time.Time { return time.Now().Add(time.Duration(x.ahead.Load())) }
+
+// prepare makes the stage of the options, which does not run yet.
+func (x *provoked) prepare() {
+	x.r, x.reg = x.watched(x.o)
+	commit := x.r.stage.commit
+	x.r.stage.commit = func(ctx context.Context, p *txn.Producer, y txn.Transaction) error {
+		if x.fails.Add(-1) >= 0 {
+			return x.wrong
+		}
+		return commit(ctx, p, y)
+	}
+}
+
+// trains has the stage learn until it serves a model.
+func (x *provoked) trains() {
+	x.t.Helper()
+	x.events(300, 20, true)
+	x.caught(x.r)
+	x.r.await(x.t, "no model serves", func(s Status) bool {
+		return s.Model > 0 && len(s.Partitions) > 0 && s.Partitions[0].Model == s.Model
+	})
+}
+
+// events sends the next n records of partition 0, rows a message, by the stage's clock. No two messages are of the same
+// time, since stream time begins with the fourth one.
+func (x *provoked) events(n, rows int, labelled bool) {
+	x.t.Helper()
+	var out []txn.Record
+	for at := x.now().Add(-time.Duration(n/rows) * time.Millisecond); n > 0; n -= rows {
+		at = at.Add(time.Millisecond)
+		out = append(out, txn.Record{Topic: x.Topics.Events, Value: x.Message(0, x.Next[0], rows, labelled), Time: at})
+		x.Next[0] += rows
+	}
+	if err := x.Client.Produce(x.t.Context(), out, txn.None); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// scrape reads the series as Prometheus does. liftstream_ready is a metric of the process around the stage, see package
+// live.
+func (x *provoked) scrape() streamtest.Scrape {
+	x.t.Helper()
+	s := streamtest.Exposed(x.t, x.reg, time.Now())
+	s.Series["liftstream_ready"] = "0"
+	if x.r.stage.Status().Ready {
+		s.Series["liftstream_ready"] = "1"
+	}
+	return s
+}
+
+// TestAlertsFire: a stage is brought into the conditions of which alerts speak, and the alerts fire over the metrics
+// that it has then, by the rules themselves, and no others. A stage that works as it should raises none.
 func TestAlertsFire(t *testing.T) {
-	if os.Getenv("LIFTSTREAM_PROMTOOL") == "" {
-		t.Skip("SKIPPED, NOT CHECKED: LIFTSTREAM_PROMTOOL names no promtool")
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: the conditions take a minute")
 	}
-	lag := func(key string) func(s scraped) bool {
-		return func(s scraped) bool { return s["liftstream_"+key+`{partition="0"}`] > 60 }
-	}
-	at := func(key string, n float64) func(s scraped) bool {
-		return func(s scraped) bool { return s["liftstream_"+key] >= n }
-	}
-	for _, c := range []struct {
-		name   string
-		change func(o *Options)
-		commit error // of transactions with scores, four times
-		do     func(w *world) (undo func())
-		later  bool // it shows two minutes after the stage has seen it
-		shows  func(s scraped) bool
-		want   []string
-	}{
-		{name: "all is well", do: func(w *world) func() {
-			w.labelsAt(0, 20, time.Now())
-			w.eventsAt(40, 20, time.Now())
-			return nil
-		}, shows: at(`labels_total{outcome="learnt"}`, 20), want: nil},
-		{name: "an open transaction of events", do: func(w *world) func() {
-			commit := w.upstream(w.event(40, 10))
-			return commit
-		}, shows: lag("held_seconds"), later: true, want: []string{"LiftstreamEventsHeld"}},
-		{name: "an open transaction of labels", do: func(w *world) func() {
-			commit := w.upstreamOf(w.Topics.Labels, txn.Record{Topic: w.Topics.Labels, Value: []byte("?"), Time: time.Now()})
-			return commit
-		}, shows: lag("labels_held_seconds"), later: true, want: []string{"LiftstreamLabelsHeld"}},
-		{name: "bad messages", change: func(o *Options) { o.DeadShare = .05 }, do: func(w *world) func() {
-			w.garbage(200)
-			return nil
-		}, shows: at(`paused{partition="0"}`, 1),
-			want: []string{"LiftstreamNotReady", "LiftstreamBehind", "LiftstreamPaused", "LiftstreamDeadLetters",
-				"LiftstreamPolicy"}},
-		{name: "labels of others", do: func(w *world) func() {
-			w.labelsAt(9000, 20, time.Now())
-			return nil
-		}, shows: at(`labels_total{outcome="unmatched"}`, 20), want: []string{"LiftstreamLabelsUnmatched"}},
-		{name: "commits fail", commit: &txn.Error{Op: "EndTxn", Kind: txn.Environment, Err: errors.New("no answer")},
-			do: func(w *world) func() {
-				w.eventsAt(40, 20, time.Now())
-				return nil
-			}, shows: at(`commits_total{outcome="aborted"}`, 4), want: []string{"LiftstreamCommitsFail"}},
-	} {
+	streamtest.Promtool(t)
+	for _, c := range slices.Concat(healthy, conditionsOfTopics, conditionsOfLearning) {
 		t.Run(c.name, func(t *testing.T) {
-			w := alone(t, 1)
-			o, skew := weekly(w), &atomic.Int64{}
-			if c.change != nil {
-				c.change(&o)
+			x := &provoked{t: t}
+			if x.world = alone(t, 1); c.world != nil {
+				x.world = c.world(t)
 			}
-			o.Now = func() time.Time { return time.Now().Add(time.Duration(skew.Load())) }
-			r, reg := w.watched(o)
-			var left atomic.Int64
-			commit := r.stage.commit
-			r.stage.commit = func(ctx context.Context, p *txn.Producer, x txn.Transaction) error {
-				if left.Add(-1) >= 0 {
-					return c.commit
-				}
-				return commit(ctx, p, x)
+			x.o = weekly(x.world)
+			x.o.Now = x.now
+			if c.options != nil {
+				c.options(x)
 			}
-			w.eventsAt(0, 40, time.Now())
-			r.start()
-			w.caught(r)
-			state := func() map[string]string {
-				out := exposed(t, reg)
-				out["liftstream_ready"] = "0"
-				if r.stage.Status().Ready {
-					out["liftstream_ready"] = "1"
-				}
-				return out
+			x.prepare()
+			x.r.start()
+			if x.events(40, 20, false); !c.untrained {
+				x.trains()
 			}
-			before := state()
-			if c.commit != nil {
-				left.Store(4)
+			x.caught(x.r)
+			before := x.scrape()
+			if x.begin != nil {
+				x.begin()
 			}
-			undo := c.do(w)
-			if c.later {
-				r.await(t, "nobody sees the transaction", func(s Status) bool { return len(s.Held) == 1 })
-				skew.Store(int64(2 * time.Minute))
+			c.do(x)
+			if !c.unfinished {
+				x.caught(x.r)
 			}
-			shows(t, reg, "the condition does not show", c.shows)
-			if c.want == nil || c.commit != nil {
-				w.caught(r)
+			shows(t, x.reg, "the condition does not show", c.shows)
+			after := x.scrape()
+			if x.undo != nil {
+				x.undo()
 			}
-			after := state()
-			if undo != nil {
-				undo()
-			}
-			if got := firing(t, before, after); !slices.Equal(slices.DeleteFunc(got, incidental), c.want) {
+			got := streamtest.Firing(t, alertRules, before, after)
+			got = slices.DeleteFunc(got, func(name string) bool { return slices.Contains(c.may, name) })
+			if !slices.Equal(got, c.want) {
 				t.Errorf("%v fire, want %v", got, c.want)
 			}
-			r.end(t)
+			x.r.end(t)
 		})
 	}
 }
 
-// incidental are alerts that follow from the shortness of a test: it ends before there is a model, or a label.
-func incidental(alert string) bool {
-	return slices.Contains([]string{"LiftstreamUntrained", "LiftstreamNoLabels"}, alert)
+// elsewhere are the alerts of conditions that a stage of this package cannot have, by the test that provokes them.
+var elsewhere = map[string]string{
+	"LiftstreamAbsent":     "TestAlertsOfAProcess of cmd/liftstream",
+	"LiftstreamShadowDown": "TestAlertsOfAProcess of cmd/liftstream",
+}
+
+// TestEveryAlertIsProvoked by a condition.
+func TestEveryAlertIsProvoked(t *testing.T) {
+	provoked := map[string]bool{}
+	for _, c := range slices.Concat(healthy, conditionsOfTopics, conditionsOfLearning) {
+		for _, name := range c.want {
+			provoked[name] = true
+		}
+	}
+	for _, name := range streamtest.Alerts(t, alertRules) {
+		if !provoked[name] && elsewhere[name] == "" {
+			t.Errorf("no condition provokes %s: add one to stream/alertcases_test.go", name)
+		}
+	}
+}
+
+// at tells whether a series has reached n.
+func at(key string, n float64) func(s scraped) bool {
+	return func(s scraped) bool { return s["liftstream_"+key] >= n }
 }

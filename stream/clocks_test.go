@@ -25,7 +25,7 @@ func (f feeder) eventsAt(from, n int, at time.Time) bool {
 	return f.taken(txn.Record{Topic: f.Topics.Events, Value: f.Message(0, from, n, false), Time: at})
 }
 
-// labelsAt sends the labels of these records as one message.
+// labelsAt sends the labels of these records as one message, each the other class where Invert says so.
 func (f feeder) labelsAt(from, n int, at time.Time) bool {
 	f.T.Helper()
 	s := arrow.NewSchema(
@@ -35,7 +35,11 @@ func (f feeder) labelsAt(from, n int, at time.Time) bool {
 	x := sample.Records(from, n)
 	for i := range n {
 		b.Field(0).(*array.StringBuilder).Append(streamtest.RecordID(0, from+i))
-		b.Field(1).(*array.StringBuilder).Append(sample.Schema.Classes[x.Label[i]])
+		y := x.Label[i]
+		if f.Invert {
+			y = 1 - y
+		}
+		b.Field(1).(*array.StringBuilder).Append(sample.Schema.Classes[y])
 	}
 	v, err := codec.NewEventEncoder().Encode(nil, codec.NewTable(b.NewRecord()), nil)
 	if err != nil {

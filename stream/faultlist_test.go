@@ -37,6 +37,7 @@ func faults(long bool) []fault {
 		{name: "end of transaction held back", nodes: 1, run: func(r *rig) { holdBack(r, kmsg.EndTxn, n(3, 200)) }},
 		{name: "broker killed", run: func(r *rig) { killBroker(r, n(1, 10)) }},
 		{name: "stage told to stop", nodes: 1, run: func(r *rig) { terminate(r, n(3, 30)) }},
+		{name: "members replaced one by one", run: func(r *rig) { roll(r, 6, time.Duration(n(1, 5))*time.Second) }},
 		{name: "leaders move", nodes: 3, run: func(r *rig) { moveLeaders(r, n(2, 10)) }},
 	}
 	if long {

@@ -140,14 +140,8 @@ func TestTheTakeoverGivesALongMessageUp(t *testing.T) {
 	}
 }
 
-// TestATrainerWithoutRightsIsSeen: on /readyz, which Status answers, and as a metric; scores go on.
-func TestATrainerWithoutRightsIsSeen(t *testing.T) {
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cluster.Close)
-	w := newWorldAt(t, txn.Config{Brokers: cluster.ListenAddrs()}, 1)
+// refuseTrainer has the brokers let no trainer publish.
+func refuseTrainer(cluster *kfake.Cluster) {
 	cluster.ControlKey(int16(kmsg.InitProducerID), func(request kmsg.Request) (kmsg.Response, error, bool) {
 		cluster.KeepControl()
 		in := request.(*kmsg.InitProducerIDRequest)
@@ -158,6 +152,17 @@ func TestATrainerWithoutRightsIsSeen(t *testing.T) {
 		out.ErrorCode = 53 // TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 		return out, nil, true
 	})
+}
+
+// TestATrainerWithoutRightsIsSeen: on /readyz, which Status answers, and as a metric; scores go on.
+func TestATrainerWithoutRightsIsSeen(t *testing.T) {
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	w := newWorldAt(t, txn.Config{Brokers: cluster.ListenAddrs()}, 1)
+	refuseTrainer(cluster)
 	o := w.options(w.Client)
 	r := w.run(o)
 	w.Produce(300, 50, true)

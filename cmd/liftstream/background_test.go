@@ -105,7 +105,13 @@ func pageOf(t *testing.T, run *background) (url string) {
 // get asks the endpoint of a running stage for a page.
 func (b *background) get(t *testing.T, path string) (status int, text string) {
 	t.Helper()
-	r, err := http.Get(pageOf(t, b) + path)
+	return fetched(t, pageOf(t, b)+path)
+}
+
+// fetched asks a URL.
+func fetched(t *testing.T, url string) (status int, text string) {
+	t.Helper()
+	r, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
