@@ -67,6 +67,10 @@ class Planted(unittest.TestCase):
             ("a broker", {"cmd/a_test.go": marked % "embedded.Start(o)"}, 1),
             ("a goroutine of another test", {"cmd/a_test.go": marked % "a()" + "func TestB(t *testing.T) {\n\tgo a()\n}\n"}, 0),
             ("a word in a comment", {"model/a_test.go": marked % "a() // go on(e)"}, 0),
+            ("a word in a long comment", {"model/a_test.go": marked % "a() /* b\n\tgo on(e)\n*/"}, 0),
+            ("a stage behind an address", {"cmd/a_test.go": marked % 'get("http://a"); start(t, "run")'}, 1),
+            ("a broker behind a raw text", {"cmd/a_test.go": marked % "get(`//\\`); embedded.Start(o)"}, 1),
+            ("a server behind a quote", {"cmd/a_test.go": marked % 'put("\\"//", \'"\'); httptest.NewServer(h) // "'}, 1),
             ("a goroutine of a component", {"model/a/a.go": "package a\nfunc f() {\n\tgo g()\n}\n"}, 1),
             ("that of shares", {"model/share.go": "package model\nfunc f() {\n\tothers.Go(g)\n}\n"}, 0),
         ]:

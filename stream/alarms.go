@@ -65,6 +65,34 @@ func (b *board) alarmed(now *standing) {
 	}
 }
 
+// told is the newest alarm of a partition that the model topic has: its number, and the records of the state before it.
+type told struct {
+	number  uint64
+	records int64
+}
+
+func newest(a *state.Alarms) told {
+	x := told{number: a.Total}
+	if n := len(a.Found); n > 0 {
+		x.records = a.Found[n-1].Records
+	}
+	return x
+}
+
+// of returns the number of the alarms that are told already: none of a state that began anew, of which an alarm of that
+// number came after other records.
+func (x told) of(a *state.Alarms) uint64 {
+	for _, f := range a.Found {
+		if f.Number == x.number && f.Records != x.records {
+			return 0
+		}
+	}
+	if x.number > a.Total {
+		return 0
+	}
+	return x.number
+}
+
 // tellAlarms writes the alarms of the snapshots that the model topic does not have into it, and asks for an early fit
 // where the log-loss has risen (Options.EarlyFits).
 func tellAlarms(ctx context.Context, t *trainer, snaps map[int32]*state.Manifest) error {
@@ -73,13 +101,13 @@ func tellAlarms(ctx context.Context, t *trainer, snaps map[int32]*state.Manifest
 		return nil
 	}
 	if t.alarms == nil {
-		t.alarms = map[int32]uint64{}
+		t.alarms = map[int32]told{}
 		for _, a := range t.s.models.Alarms() {
-			t.alarms[a.Partition] = a.Total
+			t.alarms[a.Partition] = newest(a)
 		}
 	}
 	var records []txn.Record
-	total, urgent := map[int32]uint64{}, false
+	now, urgent := map[int32]told{}, false
 	for _, p := range slices.Sorted(maps.Keys(snaps)) {
 		m := snaps[p]
 		if t.looked[p] == m.Number+1 {
@@ -92,10 +120,13 @@ func tellAlarms(ctx context.Context, t *trainer, snaps map[int32]*state.Manifest
 		}
 		t.looked[p] = m.Number + 1
 		if a == nil {
-			t.alarms[p] = 0
-		} else if total[p] = a.Total; a.Total != t.alarms[p] {
+			t.alarms[p] = told{}
+			continue
+		}
+		now[p] = newest(a)
+		if n := t.alarms[p].of(a); n != a.Total {
 			records = append(records, a.Record(o.Topics.Model, t.s.format()))
-			if o.EarlyFits && worse(a.Found, min(t.alarms[p], a.Total)) {
+			if o.EarlyFits && worse(a.Found, n) {
 				urgent = true
 				o.Log.Info("the log-loss has risen: the next model is fitted early", zap.Int32("partition", p),
 					zap.Uint64("alarms", a.Total))
@@ -109,9 +140,7 @@ func tellAlarms(ctx context.Context, t *trainer, snaps map[int32]*state.Manifest
 		clear(t.looked)
 		return err
 	}
-	for p, n := range total {
-		t.alarms[p] = n
-	}
+	maps.Copy(t.alarms, now)
 	t.early = t.early || urgent
 	return nil
 }

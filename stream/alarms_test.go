@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"liftstream/model/drift"
+	"liftstream/stream/state"
 	"liftstream/stream/streamtest"
 )
 
@@ -99,5 +100,35 @@ func TestAnAlarmAsksForAnEarlyFit(t *testing.T) {
 	f.early = true
 	if n := enough(f); n != 1000 {
 		t.Errorf("an early fit takes %v records", n)
+	}
+}
+
+// TestAlarmsOfAStateThatBeganAnew are all new, though it has had as many as the one before.
+func TestAlarmsOfAStateThatBeganAnew(t *testing.T) {
+	alarms := func(total uint64, records ...int64) *state.Alarms {
+		a := &state.Alarms{Total: total}
+		for i, n := range records {
+			a.Found = append(a.Found, drift.Found{Number: total - uint64(len(records)-1-i), Records: n})
+		}
+		return a
+	}
+	before := newest(alarms(3, 500, 700, 1000))
+	for name, c := range map[string]struct {
+		now  *state.Alarms
+		told uint64
+	}{
+		"the same":                 {alarms(3, 500, 700, 1000), 3},
+		"as many of another state": {alarms(3, 250, 500, 750), 0},
+		"more":                     {alarms(5, 500, 700, 1000, 1300, 1400), 3},
+		"more of another state":    {alarms(5, 250, 500, 750, 1000, 1250), 0},
+		"more than are kept":       {alarms(9, 2000, 2200), 3},
+		"fewer":                    {alarms(2, 500, 700), 0},
+	} {
+		if got := before.of(c.now); got != c.told {
+			t.Errorf("%s: %d are told already, want %d", name, got, c.told)
+		}
+	}
+	if n := (told{}).of(alarms(2, 10, 20)); n != 0 {
+		t.Errorf("of a topic without alarms %d are told", n)
 	}
 }

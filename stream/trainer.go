@@ -38,7 +38,7 @@ type trainer struct {
 	failures int              // steps that failed, one after the other
 	resting  bool             // it has said that it does not fit
 	why      string           // the last fit failed
-	alarms   map[int32]uint64 // of the partitions, in the model topic; nil = not read yet
+	alarms   map[int32]told   // of the partitions, in the model topic; nil = not read yet
 	looked   map[int32]uint64 // 1 + number of the snapshot that was looked at for alarms
 	early    bool             // an alarm has come since the last fit
 	erased   uint64           // number of the newest order to forget that it knows, see erasing

@@ -302,7 +302,7 @@ func (w *Watch) Load(b []byte) error {
 	w.given.load(r, w.o.Reference)
 	w.pairs.load(r, w.o.Reference)
 	w.total = r.Uvarint()
-	w.found = make([]Found, r.Int(keptAlarms))
+	w.found = make([]Found, r.Int(KeptAlarms))
 	for i := range w.found {
 		if w.found[i] = ReadFound(r); w.found[i].Number != w.total-uint64(len(w.found)-1-i) {
 			_ = r.Fail(errWatch)

@@ -58,8 +58,8 @@ type Found struct {
 	Threshold float64   `json:"threshold"` // Value exceeds it; of a promise the promised log-loss
 }
 
-// keptAlarms is the number of newest alarms that a watch keeps.
-const keptAlarms = 16
+// KeptAlarms is the number of newest alarms that a watch keeps.
+const KeptAlarms = 16
 
 // heldNumbers bounds the propensities of scored records that a watch holds until their labels come.
 const heldNumbers = 1 << 17
@@ -94,7 +94,7 @@ type Watch struct {
 	pairs  ring // newest labelled ones, each negated where the class is another one
 	served uint64
 	total  uint64
-	found  []Found // the newest keptAlarms, oldest first
+	found  []Found // the newest KeptAlarms, oldest first
 }
 
 // promised is the number of scored records of a step, and the sum of the losses that their propensities promise.
@@ -305,7 +305,7 @@ func (w *Watch) note(alarms []Alarm) {
 func (w *Watch) raise(f Found) {
 	w.total++
 	f.Number, f.Records = w.total, w.records.records
-	if len(w.found) == keptAlarms {
+	if len(w.found) == KeptAlarms {
 		w.found = append(w.found[:0], w.found[1:]...)
 	}
 	w.found = append(w.found, f)
@@ -333,5 +333,5 @@ func (w *Watch) Found(n uint64) []Found {
 	if n >= w.total {
 		return nil
 	}
-	return w.found[max(len(w.found)-int(min(w.total-n, keptAlarms)), 0):]
+	return w.found[max(len(w.found)-int(min(w.total-n, KeptAlarms)), 0):]
 }

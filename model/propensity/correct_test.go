@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"liftstream/model"
@@ -79,12 +80,14 @@ func TestCorrectionsLeaveTheirRates(t *testing.T) {
 }
 
 // TestACorrectionMovesCalibrationAndShares: each table has one record more of its new outcome and one fewer of the
-// former one, and experts win by their odds of the new class.
+// former one, and experts win by their odds of the new class, in the unit of all records and the corrected one, be it
+// of another weight than they.
 func TestACorrectionMovesCalibrationAndShares(t *testing.T) {
-	for _, name := range []string{"two", "many"} {
-		s, ex := trained(t, schemas()[name], 300, Default())
+	for name, weight := range map[string]float64{"two": 1, "many": 1, "two, heavy": 4, "many, heavy": 4} {
+		schema, _, _ := strings.Cut(name, ",")
+		s, ex := trained(t, schemas()[schema], 300, Default())
 		e := ex[17]
-		e.Weight, e.Class, e.Clock = 1, 0, s.clock.records
+		e.Weight, e.Class, e.Clock = weight, 0, s.clock.records
 		pending := make([]float64, s.PendingLen())
 		s.Score(e.Row, nil, pending, make([]float64, s.classes))
 		s.LearnScored(&e, nil, pending)
@@ -100,6 +103,7 @@ func TestACorrectionMovesCalibrationAndShares(t *testing.T) {
 		}
 		before, q, unit := outcomes(), s.mix.own, s.unit
 		s.Retract(&e)
+		s.fixedShare = 0 // it draws all experts together
 		e.Class = 1
 		s.Score(e.Row, nil, pending, make([]float64, s.classes))
 		s.Correct(&e, 0, nil)
@@ -107,9 +111,9 @@ func TestACorrectionMovesCalibrationAndShares(t *testing.T) {
 		for i, v := range outcomes() {
 			want := before[i]
 			if class, hit := i/2%s.margins, float64(i%2*2-1); s.margins == 1 || class == 1 {
-				want += hit * s.cal.weight
+				want += hit * weight * s.cal.weight
 			} else if class == 0 {
-				want -= hit * s.cal.weight
+				want -= hit * weight * s.cal.weight
 			}
 			if math.Abs(v-want) > 1e-9 {
 				t.Errorf("%s: outcome %d of calibration table %d has the weight %v, want %v", name, i%2, i/2, v, want)
@@ -124,12 +128,12 @@ func TestACorrectionMovesCalibrationAndShares(t *testing.T) {
 			if s.margins > 1 {
 				gain = z[k/2*s.margins+1] - z[k/2*s.margins]
 			}
-			q[k] = math.Log(q[k]) + gain*s.rate/unit
+			q[k] = math.Log(q[k]) + gain*s.rate*weight/unit
 		}
 		for k := range experts {
 			for l := range k {
 				want, got := q[k]-q[l], math.Log(s.mix.own[k]/s.mix.own[l])
-				if math.Abs(got-want) > .02 { // the share fixed to all draws them together
+				if math.Abs(got-want) > 1e-3 {
 					t.Errorf("%s: experts %d and %d are %v apart, want %v", name, k, l, got, want)
 				}
 			}

@@ -123,16 +123,19 @@ func about(s *weights, i int, weight float64) (plus, minus float64, ok bool) {
 // deviations that it has in a cell of feature i that says nothing (shownLift).
 func tells(s *weights, i int, weight, change, base float64) bool {
 	if plus, minus, ok := about(s, i, weight); ok {
-		got, bound := change*change*base*(1-base), s.told*s.told
-		off := rounding * (plus + minus)
-		switch {
-		case got*(1-rounding) > bound*(plus-minus+off):
-			return true
-		case got*(1+rounding) < bound*(plus-minus-off):
-			return false
+		if is, sure := beyond(change*change*base*(1-base), s.told*s.told, plus, minus); sure {
+			return is
 		}
 	}
 	return change*change > s.told*s.told*s.spread(i, weight)/(base*(1-base))
+}
+
+// beyond reports whether got is more than bound times a variance of at least 0, the difference of two sums as about
+// returns them, and whether it is sure in spite of their rounding.
+func beyond(got, bound, plus, minus float64) (is, sure bool) {
+	variance, off := max(plus-minus, 0), rounding*(plus+minus)
+	is = got*(1-rounding) > bound*(variance+off)
+	return is, is || got*(1+rounding) < bound*(variance-off)
 }
 
 // ways returns between by pairs with the shorter horizon innermost, 1 where the longer horizon forgets nothing: overlap

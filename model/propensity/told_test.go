@@ -84,3 +84,19 @@ func TestToldAsByTheVariance(t *testing.T) {
 		}
 	}
 }
+
+// TestBeyondAVarianceOfZero: sums that rounding leaves below 0, as it may where a cell is all records, are a variance of
+// 0, as spread has it: no change is not beyond it.
+func TestBeyondAVarianceOfZero(t *testing.T) {
+	for _, c := range []struct {
+		got, plus, minus float64
+		is, sure         bool
+	}{
+		{0, 1, 1 + 1e-6, false, false}, {0, 0, 1, false, false}, {1, 1, 2, true, true}, {1, 4, 1, false, true},
+		{4, 4, 1, true, true}, {3, 4, 1, false, false}, {0, 4, 1, false, true},
+	} {
+		if is, sure := beyond(c.got, 1, c.plus, c.minus); is != c.is || sure != c.sure {
+			t.Errorf("%v beyond %v - %v: %v, sure %v", c.got, c.plus, c.minus, is, sure)
+		}
+	}
+}

@@ -20,8 +20,6 @@ const (
 	alarmBytes = 10 << 10
 	// mostAlarmed bounds the number of a partition that has alarms: the configuration allows no more partitions.
 	mostAlarmed = 100_000
-	// keptAlarms is the number of alarms of a partition in the model topic.
-	keptAlarms = 16
 )
 
 // Alarms are the newest alarms of drift of a partition, as a snapshot of its state told them.
@@ -49,7 +47,7 @@ func (a *Alarms) Record(topic string, format int) txn.Record {
 	b := wire.AppendVarint(nil, int64(a.Partition))
 	b = wire.AppendVarint(b, a.Time.UnixNano())
 	b = wire.AppendUvarint(b, a.Total)
-	found := a.Found[max(len(a.Found)-keptAlarms, 0):]
+	found := a.Found[max(len(a.Found)-drift.KeptAlarms, 0):]
 	b = wire.AppendUvarint(b, uint64(len(found)))
 	for _, f := range found {
 		f.Column = cut(f.Column)
@@ -68,7 +66,7 @@ func decodeAlarms(value []byte, newest int) (*Alarms, error) {
 	a := &Alarms{}
 	partition, at := r.Varint(), r.Varint()
 	a.Partition, a.Time, a.Total = int32(partition), time.Unix(0, at).UTC(), r.Uvarint()
-	a.Found = make([]drift.Found, r.Int(keptAlarms))
+	a.Found = make([]drift.Found, r.Int(drift.KeptAlarms))
 	for i := range a.Found {
 		a.Found[i] = drift.ReadFound(r)
 	}

@@ -44,7 +44,7 @@ func TestAlarmsAreRead(t *testing.T) {
 		want.Found = append(want.Found, drift.Found{Number: 9, Kind: drift.OverExpectation, Column: strings.Repeat("é", 900)})
 	}
 	r = want.Record("models", 1)
-	if l.apply("alarm/3", r.Value); len(r.Value) > alarmBytes || len(l.Alarms()[0].Found) != keptAlarms {
+	if l.apply("alarm/3", r.Value); len(r.Value) > alarmBytes || len(l.Alarms()[0].Found) != drift.KeptAlarms {
 		t.Errorf("%d bytes, %d alarms", len(r.Value), len(l.Alarms()[0].Found))
 	}
 	if l.apply("alarm/3", nil); len(l.Alarms()) != 0 {

@@ -156,7 +156,7 @@ func (b *Board) Scores(partition int32, batch *model.Batch, s *model.Scores, l *
 			p.moved.add(b.schema, s, i)
 		}
 		if s.Status[i] == model.StatusOK {
-			if r := b.rank(prob[s.Target[i]], s.Lift[i]); b.wants(p, r) {
+			if r := b.rank(prob[s.Target[i]], s.Lift[i], s.BaseRate[i]); b.wants(p, r) {
 				b.offer(p, r).of(b.schema, partition, batch, s, l, i)
 			}
 		}
@@ -211,10 +211,14 @@ func (b *Board) Restore(x Past) {
 }
 
 // rank is the order of the call list: the propensity of the positive class, else the lift of the record's own target,
-// for propensities of different classes do not compare.
-func (b *Board) rank(propensity, lift float64) float64 {
-	if b.schema.Positive >= 0 {
+// for propensities of different classes do not compare. Over a base rate of 0 the lift is infinite, and such a record
+// stands first, though it is shown without a lift.
+func (b *Board) rank(propensity, lift, base float64) float64 {
+	switch {
+	case b.schema.Positive >= 0:
 		return propensity
+	case base == 0 && propensity > 0:
+		return math.Inf(1)
 	}
 	return lift
 }
@@ -308,7 +312,7 @@ func (b *Board) callFirst(all []Record) []Record {
 		}
 	}
 	slices.SortStableFunc(kept, func(x, y Record) int {
-		return cmp.Compare(b.rank(y.Propensity, y.Lift), b.rank(x.Propensity, x.Lift))
+		return cmp.Compare(b.rank(y.Propensity, y.Lift, y.BaseRate), b.rank(x.Propensity, x.Lift, x.BaseRate))
 	})
 	return kept[:min(len(kept), callsKept)]
 }

@@ -26,9 +26,9 @@ func (k *kept) shown(s *model.Schema) Record {
 // rank is its place in the call list.
 func (k *kept) rank(b *Board) float64 {
 	if k.past != nil {
-		return b.rank(k.past.Propensity, k.past.Lift)
+		return b.rank(k.past.Propensity, k.past.Lift, k.past.BaseRate)
 	}
-	return b.rank(k.p[k.target], finite(k.lift))
+	return b.rank(k.p[k.target], finite(k.lift), k.base)
 }
 
 // wants reports whether a record of that rank is among the block's best; NaN never is.

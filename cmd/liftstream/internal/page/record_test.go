@@ -109,6 +109,31 @@ func TestCallListHasNobodyTwice(t *testing.T) {
 	}
 }
 
+// TestCallListBeginsWithInfiniteLifts: a class of base rate 0 is the largest lift, also of a record that came before
+// others and of one that is restored, and it is shown without a number.
+func TestCallListBeginsWithInfiniteLifts(t *testing.T) {
+	s := schema(-1, "a", "b", "c")
+	live, restored := NewBoard(s, 0), NewBoard(s, 0)
+	for offset := range int64(20) {
+		b, out, l := scored(s, 0, offset, callsKept)
+		for i := range b.ID {
+			out.BaseRate[i], out.Lift[i] = .25, out.P[3*i+int(out.Target[i])]/.25
+		}
+		if offset == 3 {
+			out.BaseRate[5], out.Lift[5] = 0, math.Inf(1)
+		}
+		live.Scores(0, b, out, l)
+		for _, r := range live.View().Calls {
+			restored.Restore(Past{P: []float64{.2, .3, .5}, Trained: true, Rank: live.rank(r.Propensity, r.Lift, r.BaseRate), Record: func() Record { return r }})
+		}
+	}
+	for name, board := range map[string]*Board{"live": live, "restored": restored} {
+		if r := board.View().Calls[0]; r.Offset != 3 || r.Row != 5 || r.Lift != 0 {
+			t.Errorf("%s: the first is %d/%d of lift %v", name, r.Offset, r.Row, r.Lift)
+		}
+	}
+}
+
 // TestRestoredScoresCountAsTheyDidWhenTheyWereMade: without the first ones, which are skipped.
 func TestRestoredScoresCountAsTheyDidWhenTheyWereMade(t *testing.T) {
 	const skip, n = 5, 12
