@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"liftstream/model"
+	"liftstream/stream/streamtest"
 )
 
 // The fault suite runs the built binary, kills it and its brokers at positions that the seed decides, and then
@@ -276,11 +277,11 @@ func terminate(r *rig, times int) {
 		_ = p.cmd.Process.Signal(syscall.SIGTERM)
 		select {
 		case <-p.ended:
-		case <-time.After(30 * time.Second):
+		case <-time.After(streamtest.Patience):
 			r.t.Fatalf("the stage does not stop\n%s", p.log.tail())
 		}
 		took := time.Since(began)
-		if cut = max(cut, took); took > grace+time.Second { // no measure of speed: the promise is the grace period
+		if cut = max(cut, took); took > grace+10*time.Second { // no measure of speed: the promise is the grace period
 			r.t.Errorf("without a broker it took %v to stop, the grace period is %v", took, grace)
 		}
 		if said := p.log.tail(); p.cmd.ProcessState.ExitCode() != 3 ||
@@ -424,7 +425,7 @@ func (r *rig) all(times int) {
 			_ = p.cmd.Process.Signal(syscall.SIGTERM)
 			select {
 			case <-p.ended:
-			case <-time.After(30 * time.Second):
+			case <-time.After(streamtest.Patience):
 				r.t.Fatalf("the stage does not stop\n%s", p.log.tail())
 			}
 		case "SIGSTOP":

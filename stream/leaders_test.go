@@ -164,9 +164,9 @@ func TestLeadersMoveAtEveryStep(t *testing.T) {
 	beside.Log = o.Log
 	other := w.run(beside)
 	letters := make([]int, w.N)
-	for i, deadline := 1, time.Now().Add(2*time.Minute); len(s.left()) > 0; i++ {
+	for i, deadline := 1, time.Now().Add(6*time.Minute); len(s.left()) > 0; i++ {
 		if time.Now().After(deadline) {
-			t.Fatalf("not so many requests of %v in two minutes: %+v", s.left(), r.stage.Status())
+			t.Fatalf("not so many requests of %v in six minutes: %+v", s.left(), r.stage.Status())
 		}
 		from, late := w.Next[0], model.Hash(seed, 5, uint64(w.Next[0]))%4 == 0
 		w.Produce(40, 20, !late)

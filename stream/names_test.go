@@ -84,7 +84,7 @@ func TestTwoStagesOfOneNameThatStartAtOnce(t *testing.T) {
 		case err := <-two.ended:
 			two.ended <- err
 			two.mismatch(t, w.Topics.Events, v.Topics.Events)
-		case <-time.After(40 * time.Second):
+		case <-time.After(streamtest.Patience):
 			t.Fatal("both go on")
 		}
 		serves.caught(one)

@@ -343,7 +343,7 @@ func TestADamagedSnapshotIsNotTriedAgain(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", c.name, err)
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(streamtest.Patience):
 			t.Fatalf("%s: it tries the snapshots for ever", c.name)
 		}
 		if got := labels(x.s.o.Metrics.Restores); !maps.Equal(got, map[string]float64{c.how: 1}) ||

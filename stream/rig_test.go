@@ -186,7 +186,7 @@ func (r *rig) stop(p *process) time.Duration {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.ended:
-	case <-time.After(30 * time.Second):
+	case <-time.After(streamtest.Patience):
 		r.t.Fatalf("the stage does not stop\n%s", p.log.tail())
 	}
 	if p.err != nil {

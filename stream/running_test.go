@@ -170,13 +170,14 @@ func (r *running) end(t *testing.T) {
 		if err != nil {
 			t.Fatalf("stopping: %v", err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(streamtest.Patience):
 		t.Fatal("did not stop")
 	}
 }
 
-// until waits until the stage has scored so many records, or all of the topic. It goes by the metrics: on a busy machine
-// a partition may be taken over again, and its status begins at 0 then. A commit without an answer counts nothing.
+// until waits until the stage has scored so many records, or all of the topic. It goes by the metrics: on a busy
+// machine a partition may be taken over again, and its status begins at 0 then. A commit without an answer counts
+// nothing.
 func (r *running) until(t *testing.T, records float64) {
 	t.Helper()
 	r.await(t, fmt.Sprint("it does not score ", records, " records"), func(s Status) bool {
@@ -223,7 +224,7 @@ func (r *running) fails(t *testing.T, within time.Duration) error {
 	select {
 	case err := <-r.ended:
 		return err
-	case <-time.After(within):
+	case <-time.After(max(within, streamtest.Patience)):
 		t.Fatalf("the stage goes on: %+v", r.stage.Status())
 		return nil
 	}

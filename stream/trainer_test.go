@@ -52,7 +52,7 @@ func TestACancelledFitIsNoFailure(t *testing.T) {
 			w.caught(r)
 			select {
 			case <-began:
-			case <-time.After(30 * time.Second):
+			case <-time.After(streamtest.Patience):
 				t.Fatal("no fit began")
 			}
 			r.await(t, "no fit failed", func(Status) bool {

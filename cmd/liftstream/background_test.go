@@ -64,7 +64,7 @@ func (b *background) wait(t *testing.T) int {
 	case status := <-b.done:
 		b.done <- status
 		return status
-	case <-time.After(time.Minute):
+	case <-time.After(4 * time.Minute):
 		t.Fatalf("the command does not end\n%s", b.err.String())
 		return -1
 	}
@@ -73,7 +73,7 @@ func (b *background) wait(t *testing.T) int {
 // eventually waits for a condition that only a broken program keeps from coming.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(30 * time.Millisecond) {
+	for deadline := time.Now().Add(4 * time.Minute); !ok(); time.Sleep(30 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s does not come", what)
 		}

@@ -46,7 +46,7 @@ func execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		}
 	}()
 	root := rootCommand(a)
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // of nil cobra takes those of the process
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

@@ -74,6 +74,7 @@ func newWorldAt(t *testing.T, address, name, extra string) *world {
 	// with these a model is published on a slow machine too
 	text = bytes.Replace(text, []byte("budget: 5s}"), []byte("budget: 60s, gate: 1}"), 1)
 	text = bytes.Replace(text, []byte("name: votes\n"), []byte("name: "+name+"\n"), 1)
+	text = append(text, "shutdown: {grace: 3m}\n"...) // likewise a stage stops on one
 	text = fmt.Appendf(text, "kafka: {brokers: [%q]}\nhttp: {listen: \"127.0.0.1:0\"}\n%s\n", w.address, extra)
 	if err := os.WriteFile(w.file, text, 0o644); err != nil {
 		t.Fatal(err)

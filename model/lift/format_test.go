@@ -1,12 +1,15 @@
 package lift
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"testing"
 
 	"liftstream/model"
 	"liftstream/model/modeltest"
 	"liftstream/model/report"
+	"liftstream/model/wire"
 )
 
 // TestFormerFormatIsRead: a part of format 3 and a state of format 2 give sets, windows and profiles.
@@ -85,4 +88,23 @@ func FuzzPart(f *testing.F) {
 		}
 		d.Learn(exampleOf(ev, 5))
 	})
+}
+
+// TestProfilesOfManyClassesAreRead: lift.profiles.top is of each class, and a part has the profiles of all.
+func TestProfilesOfManyClassesAreRead(t *testing.T) {
+	const top, classes = 100, 1000
+	s := &model.Schema{Features: []model.Feature{{Name: "a", Kind: model.Nominal}}}
+	var profiles []*Profile
+	for c := range classes {
+		s.Classes = append(s.Classes, fmt.Sprint("k", c))
+		for k := range top {
+			profiles = append(profiles, &Profile{Class: int32(c), Items: []Item{{Feature: 0, Level: int32(k)}}, Text: "a"})
+		}
+	}
+	b := appendProfiles(nil, profiles)
+	r := wire.NewReader(b)
+	got := decodeProfiles(r, s, false)
+	if err := r.Done(); err != nil || len(got) != top*classes || !bytes.Equal(appendProfiles(nil, got), b) {
+		t.Errorf("%d of %d profiles: %v", len(got), top*classes, err)
+	}
 }

@@ -23,7 +23,7 @@ const (
 const (
 	maxMonitored  = 10000
 	maxWindows    = 1 << 16
-	maxProfiles   = 1 << 16
+	maxProfiles   = 10_000 * 1000 // lift.profiles.top is of each class: the largest one, of the most classes
 	maxPartitions = 1 << 16
 )
 
