@@ -15,8 +15,9 @@ type Forgotten struct {
 	Reservoir  int // records of the reservoir
 	Counts     int // records of these whose counts were taken back
 	Prototypes int // records that others are compared with
-	Sieve      int // entries of the sieve, and ids of the recency
+	Sieve      int // entries of the sieve
 	Remains    int // records that had left the pending store, and of which its columns still held the values
+	Recency    int // ids of the recency, those of each condition counted by themselves; former builds add them to Sieve
 }
 
 // Add adds the counts of another partition.
@@ -28,7 +29,7 @@ func (f *Forgotten) Add(o Forgotten) {
 
 // Counted returns the counts, in an order that never changes.
 func (f *Forgotten) Counted() []*int {
-	return []*int{&f.Waiting, &f.Tail, &f.Reservoir, &f.Counts, &f.Prototypes, &f.Sieve, &f.Remains}
+	return []*int{&f.Waiting, &f.Tail, &f.Reservoir, &f.Counts, &f.Prototypes, &f.Sieve, &f.Remains, &f.Recency}
 }
 
 // Any reports whether anything was found.
@@ -45,11 +46,30 @@ type Forgetter interface {
 
 // KeepsRecords reports whether a component of the Spec is a Forgetter: its models then hold records.
 func KeepsRecords(s *Spec) bool {
-	levels := NewLevels(s.Schema)
-	return slices.ContainsFunc(s.Components, func(f Factory) bool {
-		_, ok := f.New(levels).(Forgetter)
-		return ok
-	})
+	return slices.ContainsFunc(s.Components, func(f Factory) bool { return keepsRecords(s, f) })
+}
+
+func keepsRecords(s *Spec, f Factory) bool {
+	_, ok := f.New(NewLevels(s.Schema)).(Forgetter)
+	return ok
+}
+
+// MayHoldRecords reports whether a part of the model is that of a Forgetter, or of a component that the Spec lacks, as
+// of one that is off by now: nobody tells whether that one keeps records.
+func MayHoldRecords(s *Spec, m *Model) bool {
+	known := map[string]bool{PartPercentile: true, PartPercentileFine: true}
+	if s.Scorecard != nil {
+		known[s.Scorecard.Name()] = true
+	}
+	for _, f := range s.Components {
+		known[f.Name()] = !keepsRecords(s, f)
+	}
+	for name := range m.Parts {
+		if !known[name] {
+			return true
+		}
+	}
+	return false
 }
 
 // Erasure is an order to forget.
@@ -91,7 +111,7 @@ func Forget(p *Partition, o *Erasure) (found Forgotten, keys []uint64) {
 			f.takeBack(w)
 		}
 	}
-	f.found.Sieve = p.Sieve.forget(f.sums) + p.Recency.forget(o.IDs)
+	f.found.Sieve, f.found.Recency = p.Sieve.forget(f.sums), p.Recency.forget(o.IDs)
 	if keys := slices.Concat(o.Keys, f.keys); len(keys) > 0 {
 		for _, c := range p.scorer.all() {
 			if x, ok := c.(Forgetter); ok {

@@ -209,10 +209,25 @@ func TestForgottenIDsAreUnknown(t *testing.T) {
 	p := model.NewPartition(recentSpec(1<<20), 0)
 	p.Recency.Fill(batchOfMet(someMet(0, 300)...))
 	known := recentTexts(peekAt(p, met{"c5", 1_700_010_000, ""}))[0]
+	sum := model.SumID("c5")
+	holds := func() (sections int) {
+		for _, b := range p.Snapshot() {
+			if bytes.Contains(b, sum[:]) {
+				sections++
+			}
+		}
+		return sections
+	}
+	if holds() == 0 {
+		t.Fatal("no section of the state has the id: the test would say nothing")
+	}
 	found, _ := model.Forget(p, &model.Erasure{Number: 1, IDs: []model.IDSum{model.SumID("c5")}})
 	got := recentTexts(peekAt(p, met{"c5", 1_700_010_000, ""}))[0]
-	if got != "- 0 0 -" || got == known || found.Sieve != 1 {
+	if got != "- 0 0 -" || got == known || found != (model.Forgotten{Recency: 1}) {
 		t.Errorf("%s, before %s; %+v", got, known, found)
+	}
+	if n := holds(); n > 0 {
+		t.Errorf("%d sections of the state still have the id", n)
 	}
 }
 

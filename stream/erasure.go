@@ -67,8 +67,9 @@ func erase(t *task) *state.Erased {
 	}
 	t.log.Info("records forgotten, as ordered", zap.Uint64("order", o.Number), zap.Int("ids", len(o.IDs)),
 		zap.Int("waiting", e.Found.Waiting), zap.Int("tail", e.Found.Tail), zap.Int("reservoir", e.Found.Reservoir),
-		zap.Int("prototypes", e.Found.Prototypes), zap.Int("dedup", e.Found.Sieve), zap.Time("given", o.Time),
-		zap.String("client", o.Client), zap.String("why", o.Why))
+		zap.Int("prototypes", e.Found.Prototypes), zap.Int("dedup", e.Found.Sieve),
+		zap.Int("recency", e.Found.Recency), zap.Time("given", o.Time), zap.String("client", o.Client),
+		zap.String("why", o.Why))
 	return e
 }
 
@@ -150,10 +151,25 @@ func superseded(t *trainer) []int64 {
 	if serving := t.previous(); serving != nil {
 		old = slices.DeleteFunc(old, func(v int64) bool { return v == serving.Version })
 	}
-	if len(old) == 0 || !model.KeepsRecords(t.s.o.Spec) {
-		return nil
+	if model.KeepsRecords(t.s.o.Spec) {
+		return old
 	}
-	return old
+	return slices.DeleteFunc(old, func(v int64) bool { return !t.mayHold(v) })
+}
+
+// mayHold reports whether a version may hold records, though no component of the stage keeps any: it may have been made
+// under another configuration. One that cannot be read may.
+func (t *trainer) mayHold(version int64) bool {
+	holds, known := t.holds[version]
+	if known {
+		return holds
+	}
+	m, err := t.s.models.Under(version, t.s.o.Spec.Schema)
+	if holds = err != nil || model.MayHoldRecords(t.s.o.Spec, m); t.holds == nil {
+		t.holds = map[int64]bool{}
+	}
+	t.holds[version] = holds
+	return holds
 }
 
 // purgeModels deletes the models that were published before the newest order to forget: they may hold a forgotten

@@ -11,6 +11,7 @@ import (
 
 	"liftstream/model"
 	"liftstream/stream/internal/sample"
+	"liftstream/stream/orders"
 	"liftstream/stream/state"
 	"liftstream/stream/streamtest"
 	"liftstream/stream/topics"
@@ -29,7 +30,8 @@ func (keeper) Forget([]uint64) int          { return 0 }
 
 // TestModelsOfBeforeAnOrderAreDeleted: once the snapshots have obeyed an order to forget, the versions that were
 // published before it leave the topic, all keys of them. The newest one, the one that a snapshot needs and the one that
-// serves by an order stay until they need not. Without an order, and where no component keeps records, all stay.
+// serves by an order stay until they need not. Without an order all stay, and where no component keeps records those do
+// that were made without another one.
 func TestModelsOfBeforeAnOrderAreDeleted(t *testing.T) {
 	c := streamtest.NewTopic(t, "models")
 	s := &Stage{o: Options{Client: c, Topics: topics.Names{Model: "models"}, Now: time.Now, Log: zap.NewNop(),
@@ -59,6 +61,9 @@ func TestModelsOfBeforeAnOrderAreDeleted(t *testing.T) {
 	publish := func(v int64) {
 		t.Helper()
 		m := &model.Model{Version: v, Levels: model.NewLevels(sample.Schema), Parts: map[string][]byte{}}
+		if m.Parts[model.PartPercentile] = nil; v == 3 {
+			m.Parts["neighbours"] = nil // of a component that is off by now
+		}
 		records, err := s.models.Publication(tr.packer, m, nil, time.Unix(v, 0), state.OldestFormat)
 		if err != nil {
 			t.Fatal(err)
@@ -91,7 +96,16 @@ func TestModelsOfBeforeAnOrderAreDeleted(t *testing.T) {
 	o := &state.Erasure{Erasure: model.Erasure{Number: 1}, Time: time.Unix(9, 0)}
 	say(o.Record("models"))
 	s.o.Spec.Components = nil
-	held(1, 2, 3, 4)
+	may := func(want bool) {
+		t.Helper()
+		f := &orders.Forgetting{Options: orders.Options{Client: c, Topic: "models"}}
+		if _, err := f.Begin(t.Context(), 0); err != nil || f.MayHoldRecords(s.o.Spec) != want {
+			t.Errorf("a model may hold records: %v, %v", !want, err)
+		}
+	}
+	may(true)
+	held(1, 2, 4)
+	may(false)
 	s.o.Spec.Components = []model.Factory{keeping{}}
 	serves(2)
 	held(2, 4)

@@ -178,7 +178,7 @@ func TestFormerRecordsOutliveTheStage(t *testing.T) {
 			t.Fatal(err)
 		}
 		answers, err := f.Await(t.Context(), order.Number, 4*time.Minute)
-		if err != nil || len(answers) != 2 || answers[0].Found.Sieve != 1 || answers[1].Found.Sieve != 0 {
+		if err != nil || len(answers) != 2 || answers[0].Found.Recency != 1 || answers[1].Found.Recency != 0 {
 			t.Fatalf("%+v, %v", answers, err)
 		}
 		w.again(2, 2)

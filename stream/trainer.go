@@ -28,6 +28,7 @@ type trainer struct {
 	logs     []*state.Log
 	began    time.Time
 	last     time.Time         // of the last fit
+	holds    map[int64]bool    // versions that may hold records, see mayHold
 	tried    map[int32]float64 // labelled records of the partitions at the last fit or verdict of this trainer
 	waiting  *candidate
 	cold     coldStart

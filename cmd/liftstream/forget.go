@@ -171,7 +171,7 @@ func (f *forgetting) order(
 		return explain(err)
 	}
 	told.Models = w.Models
-	told.Prototypes = model.KeepsRecords(st.Spec)
+	told.Prototypes = w.MayHoldRecords(st.Spec)
 	told.Topics, told.ModelTopic = []string{c.Topics.Events}, c.Topics.Model
 	for _, t := range []string{c.Topics.Labels, c.Topics.Scores, c.Topics.Dead} {
 		if t != "" {

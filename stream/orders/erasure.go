@@ -19,7 +19,17 @@ type Forgetting struct {
 	Options         // of a stage, without a verb
 	State   string  // topic of the states
 	Models  []int64 // versions that the model topic held at Begin, ascending
+	held    *state.Models
 	answers []*answers
+}
+
+// MayHoldRecords reports whether a model that the topic held at Begin may hold records, see model.MayHoldRecords: one
+// that cannot be read may.
+func (f *Forgetting) MayHoldRecords(s *model.Spec) bool {
+	return slices.ContainsFunc(f.Models, func(v int64) bool {
+		m, err := f.held.Under(v, s.Schema)
+		return err != nil || model.MayHoldRecords(s, m)
+	})
 }
 
 // Answer is the answer of a partition to an order.
@@ -50,6 +60,7 @@ func (f *Forgetting) Begin(ctx context.Context, partitions int) ([]*state.Erasur
 	if err := f.read(ctx, models); err != nil {
 		return nil, err
 	}
+	f.held = models
 	f.Models = slices.Sorted(maps.Keys(models.Versions()))
 	return state.Erasures(models), f.Advance(ctx)
 }

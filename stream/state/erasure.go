@@ -198,12 +198,22 @@ func ErasedKey(number uint64) string {
 func (e *Erased) Encode(format int) []byte {
 	b := wire.AppendUvarint(nil, e.Journal)
 	b = wire.AppendBool(wire.AppendUvarint(b, e.Number), e.Emptied)
-	for _, n := range e.Found.Counted() {
+	for _, n := range e.Found.Counted()[:foundCounts] {
 		b = wire.AppendUvarint(b, uint64(*n))
 	}
-	b = appendErasure(b, &e.Erasure)
-	return Seal(appendKeys(b, e.Keys), format)
+	b = appendKeys(appendErasure(b, &e.Erasure), e.Keys)
+	if e.Found.Recency > 0 {
+		b = wire.AppendUvarint(b, uint64(e.Found.Recency))
+	}
+	return Seal(b, format)
 }
+
+// foundCounts are the findings that each record has, and mostFound bounds each. The ids of the recency stand at the end
+// where there are any.
+const (
+	foundCounts = 7
+	mostFound   = 1 << 40
+)
 
 // Names reports whether the record names ids, or keys.
 func (e *Erased) Names() bool { return len(e.IDs) > 0 || len(e.Erasure.Keys) > 0 || len(e.Keys) > 0 }
@@ -221,11 +231,16 @@ func DecodeErased(value []byte, newest int) (*Erased, error) {
 	}
 	r := wire.NewReader(payload)
 	e := &Erased{Journal: r.Uvarint(), Erasure: model.Erasure{Number: r.Uvarint()}, Emptied: r.Bool()}
-	for _, n := range e.Found.Counted() {
-		*n = r.Int(1 << 40)
+	for _, n := range e.Found.Counted()[:foundCounts] {
+		*n = r.Int(mostFound)
 	}
 	readErasure(r, &e.Erasure)
 	e.Keys = readKeys(r)
+	if r.Err() == nil && r.Rest() > 0 {
+		if e.Found.Recency = r.Int(mostFound); e.Found.Recency == 0 {
+			r.Fail(errors.New("ids of the recency that are none"))
+		}
+	}
 	return e, r.Done()
 }
 

@@ -112,6 +112,41 @@ func TestErasuresOfFormat1AreReadForEver(t *testing.T) {
 	}
 }
 
+// TestErasedWithRecencyIsReadForEver: a record of an obeyed order that found ids of the recency has their number at its
+// end, and is else as before.
+func TestErasedWithRecencyIsReadForEver(t *testing.T) {
+	name := filepath.Join("testdata", "format-1", "erased-recency.bin")
+	want := goldenErased()[0]
+	before := want.Encode(1)
+	want.Found.Recency = 300
+	written := want.Encode(1)
+	if os.Getenv("LIFTSTREAM_GOLDEN") == "write" {
+		if err := os.WriteFile(name, written, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := DecodeErased(raw, Format); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+	if !bytes.Equal(raw, written) {
+		t.Error("the record is written otherwise: that is another format")
+	}
+	long, _, _ := Unseal(written, Format)
+	short, _, _ := Unseal(before, Format)
+	if !bytes.HasPrefix(long, short) || len(long) != len(short)+2 {
+		t.Errorf("%d bytes without ids of the recency, %d with them", len(short), len(long))
+	}
+	for name, bad := range map[string][]byte{"none": {0}, "a part of a number": {0x80}, "more": {1, 1}} {
+		if _, err := DecodeErased(Seal(append(slices.Clone(short), bad...), 1), Format); err == nil {
+			t.Errorf("%s at the end is read", name)
+		}
+	}
+}
+
 // TestTheKeysOfAllPrototypesFit into the record of an obeyed order, and into the order to the other partitions.
 func TestTheKeysOfAllPrototypesFit(t *testing.T) {
 	ids, keys := make([]model.IDSum, ErasureIDs), make([]uint64, 65_536+512)

@@ -44,8 +44,8 @@ func (f *Forgotten) Clean() bool { return len(f.open) == 0 }
 // rows are the stores and their counts.
 func (f *Forgotten) rows() (names []string, counts []int) {
 	x := &f.found
-	return []string{"waiting store", "tail", "reservoir", "prototypes", "dedup", "counts"},
-		[]int{x.Waiting, x.Tail, x.Reservoir, x.Prototypes, x.Sieve, x.Counts}
+	return []string{"waiting store", "tail", "reservoir", "prototypes", "dedup", "recency", "counts"},
+		[]int{x.Waiting, x.Tail, x.Reservoir, x.Prototypes, x.Sieve, x.Recency, x.Counts}
 }
 
 // Write writes the answer for people.
@@ -75,8 +75,8 @@ func (f *Forgotten) Write(w io.Writer) error {
 		names, counts := f.rows()
 		for i, name := range names {
 			text := fmt.Sprint(counts[i])
-			if name == "dedup" {
-				text += " with the ids of since_last and count"
+			if name == "recency" {
+				text += " of the ids that since_last and count remember, by their conditions"
 			}
 			if name == "counts" {
 				text += " of labelled records whose rows were still there: exactly where nothing fades, else to 1e-12"
