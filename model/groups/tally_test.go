@@ -274,3 +274,37 @@ func TestJoinedGroupsHaveTheSumsOfAll(t *testing.T) {
 		}
 	}
 }
+
+// TestCutsByHand: the quantiles of numbers, none at the largest, where nothing would lie above it.
+func TestCutsByHand(t *testing.T) {
+	for _, c := range []struct {
+		numbers []float64
+		n       int
+		want    []float64
+	}{
+		{nil, 5, nil},
+		{[]float64{3}, 5, nil},
+		{[]float64{2, 1}, 2, []float64{1}},
+		{[]float64{5, 3, 1, 4, 2}, 2, []float64{3}},
+		{[]float64{5, 3, 1, 4, 2}, 4, []float64{2, 3, 4}},
+		{[]float64{1, 2, 2, 2, 2}, 4, nil},
+		{[]float64{1, 1, 1, 1, 2}, 4, []float64{1}},
+		{[]float64{7, 7, 7}, 3, nil},
+	} {
+		was := slices.Clone(c.numbers)
+		if got := Cuts(c.numbers, c.n); !slices.Equal(got, c.want) || !slices.Equal(c.numbers, was) {
+			t.Errorf("%d cells of %v: cuts %v, want %v; the numbers are %v then", c.n, was, got, c.want, c.numbers)
+		}
+	}
+}
+
+// TestAChangeTellsTheMeanAfterAllOfIt: alarms that follow while the window still holds older numbers move the mean
+// after the change, also of the only one that there is.
+func TestAChangeTellsTheMeanAfterAllOfIt(t *testing.T) {
+	changes := fed(t, 4000, 20, func(i int) string {
+		return []string{"base", "plus"}[b01(draw(5, uint64(i), 3) < .1+.8*float64(b01(i >= 2000)))]
+	}, func(int) float64 { return 0 }, func(int) (float64, int32) { return .5, model.Unlabelled }).View().Changes
+	if len(changes) != 1 || math.Abs(float64(changes[0].Before)-.1) > .05 || math.Abs(float64(changes[0].After)-.9) > .1 {
+		t.Errorf("changes %+v, want one from .1 to .9", changes)
+	}
+}
