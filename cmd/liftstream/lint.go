@@ -14,7 +14,8 @@ import (
 )
 
 func lintCommand(a *cli.App) *cobra.Command {
-	return a.Command(cli.Command{
+	var configs []string
+	cmd := a.Command(cli.Command{
 		Group: cli.GroupFiles,
 		Use:   "lint FILE...",
 		About: `Check configurations
@@ -24,8 +25,11 @@ value in two texts, such as 1 and 1.0. With late labels it says how many records
 contacted, and names of environment variables need not be set. The exit status is 1 if anything is wrong, warnings
 apart.`,
 		Example: `liftstream lint cmd/liftstream/examples/bank.yaml`,
-		Args:    cli.Needs(1, -1, "configurations"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			return cli.Needs(1, -1, "configurations")(cmd, append(args, configs...))
+		},
 		Run: func(_ context.Context, files []string) error {
+			files = append(files, configs...)
 			wrong := false
 			for _, f := range files {
 				c, warnings, err := config.Load(f, nil)
@@ -59,4 +63,7 @@ apart.`,
 			return nil
 		},
 	})
+	cmd.Flags().StringArrayVarP(&configs, "config", "c", nil, "configuration `FILE`, as other commands name it")
+	_ = cmd.MarkFlagFilename("config", "yaml", "yml")
+	return cmd
 }

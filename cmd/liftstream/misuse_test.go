@@ -70,6 +70,7 @@ func TestBadInput(t *testing.T) {
 		{[]string{"fit", "-c", "broken.yaml", "bank.csv"}, []string{"broken.yaml:7:", `did you mean "nominal"`}},
 		{[]string{"lint", "bank.yaml", "broken.yaml", "none.yaml"}, []string{"broken.yaml:7:", `did you mean "nominal"`,
 			"none.yaml", "no such file"}},
+		{[]string{"lint", "-c", "bank.yaml", "-c", "broken.yaml"}, []string{"broken.yaml:7:"}},
 		{[]string{"lint", "lacks.yaml"}, []string{"lacks.yaml:1: propensity.calibration.half_life", "give their number"}},
 		{[]string{"fit", "-c", "lacks.yaml", "bank.csv"}, []string{"lacks.yaml: propensity.calibration.half_life",
 			"give their number"}},
