@@ -18,9 +18,11 @@ import (
 const (
 	// askers bounds the questions that wait at one partition.
 	askers = 256
-	// askedRows is the number of rows of questions after which a task goes on with its messages: about those of a slice.
-	askedRows = 1024
 )
+
+// AskRows is the number of records of questions after which a task goes on with its messages: about those of a slice. A
+// question is answered in one piece, so more records are asked for in several.
+const AskRows = 1024
 
 // question asks for the scores of the records of a batch.
 type question struct {
@@ -130,9 +132,9 @@ func holder(s *Stage, partition int) (*task, error) {
 // answers reports whether a task in the phase has a state to answer from.
 func (p Phase) answers() bool { return p == Running || p == Paused || p == Draining }
 
-// answerAsked answers the questions that wait, up to askedRows.
+// answerAsked answers the questions that wait, up to AskRows.
 func answerAsked(t *task) {
-	for rows := 0; rows < askedRows; {
+	for rows := 0; rows < AskRows; {
 		select {
 		case q := <-t.questions:
 			rows += q.batch.N

@@ -239,6 +239,8 @@ func (t *trainer) bounded(
 			t.why = fmt.Sprintf("the fit took longer than %v (fit.budget)", limit)
 			return nil, errLessWork
 		}
+		t.why = fmt.Sprintf("the fit took longer than %v (fit.budget) and can do no less work: raise fit.budget", limit)
+		err = fmt.Errorf("%s: %w", t.why, err)
 	}
 	log := o.Log.With(zap.Error(err))
 	if first {

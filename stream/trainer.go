@@ -320,6 +320,9 @@ func (t *trainer) compare(ctx context.Context, snaps map[int32]*state.Manifest) 
 	if err != nil && ctx.Err() != nil {
 		return err
 	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("the comparison took longer than %v (fit.budget): raise fit.budget: %w", o.FitBudget, err)
+	}
 	if err != nil {
 		return t.drop(ctx, snaps, err)
 	}

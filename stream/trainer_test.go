@@ -145,7 +145,7 @@ func TestTheWorkOfTheNextFit(t *testing.T) {
 						t.Errorf("%s: fit %d: %v, %q", name, i, err, said)
 					}
 				case f.last:
-					if err != nil || !strings.Contains(said, "fit failed") {
+					if err != nil || !strings.Contains(said, "fit failed") || !strings.Contains(tr.why, "raise fit.budget") {
 						t.Errorf("%s: fit %d: %v, %q", name, i, err, said)
 					}
 				case !errors.Is(err, errLessWork) || !strings.Contains(said, "took longer"):

@@ -31,9 +31,10 @@ Where both configurations make the same models, which differ because they were f
 records, the model that serves in the challenger goes over: the first stage publishes it as its next version, as by
 'model publish', and both run on. Say 'compare' first: nothing is asked here. It needs the rights of 'model' on both.
 
-A model of other features or settings would not fit the state of the first stage. Then nothing is changed, the steps are
-printed by which the challenger itself takes the place over with all that it has learnt, writing into the scores topic
-of the first stage, and the exit status is 1.`,
+A model of other features or settings would not fit the state of the first stage, and one of records that control.learn
+chooses otherwise would foretell another outcome. Then nothing is changed, the steps are printed by which the challenger
+itself takes the place over with all that it has learnt, writing into the scores topic of the first stage, and the exit
+status is 1.`,
 		Example: `liftstream promote -c cmd/liftstream/examples/live.yaml -c cmd/liftstream/examples/challenger.yaml`,
 		Args:    cli.Needs(0, 0, ""),
 		Run:     func(ctx context.Context, _ []string) error { return promote(ctx, a, configs, why) },
@@ -48,7 +49,7 @@ func promote(ctx context.Context, a *cli.App, files []string, why string) error 
 	if err != nil {
 		return err
 	}
-	if first.Config.Fingerprint() != second.Config.Fingerprint() {
+	if first.Config.Fingerprint() != second.Config.Fingerprint() || teachers(first.Config) != teachers(second.Config) {
 		return cmp.Or(succession(a.Out, files, first.Config, second.Config), cli.ErrFound)
 	}
 	k, err := cluster.Connect(ctx, first.Config)
@@ -57,6 +58,16 @@ func promote(ctx context.Context, a *cli.App, files []string, why string) error 
 	}
 	defer k.Close()
 	return handOver(ctx, a, k, files, first, second, why)
+}
+
+// teachers says which records a stage learns from, and by which weights, as far as no fingerprint does.
+func teachers(c *config.Config) config.Control {
+	if c.Control == nil || c.Control.Learn == config.ControlLearnAll {
+		return config.Control{Learn: config.ControlLearnAll}
+	}
+	of := *c.Control
+	of.Uplift = ""
+	return of
 }
 
 // handOver has the first stage publish the model that serves in the second.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"liftstream/cmd/liftstream/internal/cli"
+	"liftstream/config"
 	"liftstream/stream/scores"
 )
 
@@ -18,6 +19,13 @@ func TestPromoteAModel(t *testing.T) {
 	if text := refusal(t, cli.StatusInput, "promote", "-c", w.file, "-c", other.file); !strings.Contains(text,
 		"topics.labels of votes is none") {
 		t.Error(text)
+	}
+	learns := w.challenger(func(s string) string {
+		return strings.Replace(s, "topics: {", "control: {by: record, learn: control}\ntopics: {events: votes-events, ", 1)
+	})
+	if r := command(t, "promote", "-c", w.file, "-c", learns.file); r.status != cli.StatusInput ||
+		!strings.Contains(r.out, "they differ in control. Nothing is changed") {
+		t.Errorf("status %d, %s%s", r.status, r.out, r.err)
 	}
 	other = w.challenger(func(s string) string {
 		s = strings.Replace(s, "every: 1s", "every: 2s", 1)
@@ -97,5 +105,32 @@ func TestPromoteAConfiguration(t *testing.T) {
 	}
 	if strings.Contains(run.err.String(), "\"from\":\"empty\"") {
 		t.Errorf("the challenger has lost its state\n%s", run.err.String())
+	}
+}
+
+// TestPromoteFromOtherRecords: a model of records that control.learn chooses otherwise does not go over, though no
+// fingerprint tells it.
+func TestPromoteFromOtherRecords(t *testing.T) {
+	control := func(of config.Control) *config.Config { return &config.Config{Control: &of} }
+	all := config.Control{Share: .1, Learn: config.ControlLearnAll}
+	other := all
+	other.Share, other.Uplift = .2, config.ControlUpliftOn
+	share := config.Control{Share: .1, Learn: config.ControlLearnControl}
+	wider, uplift := share, share
+	wider.Share, uplift.Uplift = .2, config.ControlUpliftOn
+	for _, c := range []struct {
+		name          string
+		first, second *config.Config
+		same          bool
+	}{
+		{"no control and all", &config.Config{}, control(all), true}, {"another share", control(all), control(other), true},
+		{"all and control", control(all), control(share), false},
+		{"none and control", &config.Config{}, control(share), false},
+		{"control of another share", control(share), control(wider), false},
+		{"control with uplift", control(share), control(uplift), true},
+	} {
+		if same := teachers(c.first) == teachers(c.second); same != c.same {
+			t.Errorf("%s: the same records are learnt: %v", c.name, same)
+		}
 	}
 }

@@ -85,8 +85,8 @@ func TestToldAsByTheVariance(t *testing.T) {
 	}
 }
 
-// TestBeyondAVarianceOfZero: sums that rounding leaves below 0, as it may where a cell is all records, are a variance of
-// 0, as spread has it: no change is not beyond it.
+// TestBeyondAVarianceOfZero: sums that rounding leaves below 0, as it may where a cell is all records, are a variance
+// of 0, as spread has it: no change is not beyond it.
 func TestBeyondAVarianceOfZero(t *testing.T) {
 	for _, c := range []struct {
 		got, plus, minus float64

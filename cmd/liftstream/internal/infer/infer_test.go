@@ -386,3 +386,42 @@ func TestRecordsWithoutAnID(t *testing.T) {
 		t.Errorf("by record: %s", got.Body.String())
 	}
 }
+
+// TestManyRecordsAreAskedForInParts: no question holds the stream up for more than stream.AskRows records, and the
+// answer has all of them in their order, as requests of few have them.
+func TestManyRecordsAreAskedForInParts(t *testing.T) {
+	var asked []int
+	w := newWorld(t, "http: {score: {rows: 5000, body: 4MiB, rate: 100000}}\n", func(o *Options) {
+		ask := o.Stage.Ask
+		o.Stage.Ask = func(ctx context.Context, p int, b *model.Batch, use func(s *model.Scores, l *model.Levels)) error {
+			asked = append(asked, b.N)
+			return ask(ctx, p, b, use)
+		}
+	})
+	for _, c := range []struct {
+		n, partitions int
+		asked         []int
+	}{
+		{stream.AskRows, 1, []int{stream.AskRows}}, {stream.AskRows + 1, 1, []int{stream.AskRows, 1}},
+		{2*stream.AskRows + 7, 1, []int{stream.AskRows, stream.AskRows, 7}},
+		{2*stream.AskRows + 8, 2, []int{stream.AskRows, 4, stream.AskRows, 4}},
+	} {
+		ids := []string{idOf(0, 0), idOf(1, 0)}[:c.partitions]
+		var objects, want []string
+		for i := range c.n {
+			objects = append(objects, fmt.Sprintf(`{"customer": "%s", "age": %d, "plan": "plan %d"}`, ids[i%c.partitions], i%90,
+				i%7))
+		}
+		for part := range slices.Chunk(objects, 500) {
+			want = append(want, strings.TrimSpace(w.send("POST", "/v1/score", strings.Join(part, "\n")+"\n").Body.String()))
+		}
+		asked = nil
+		got := w.send("POST", "/v1/score", strings.Join(objects, "\n")+"\n")
+		if !slices.Equal(asked, c.asked) {
+			t.Errorf("%d records of %d partitions are asked for as %v, want %v", c.n, c.partitions, asked, c.asked)
+		}
+		if text := strings.TrimSpace(got.Body.String()); got.Code != http.StatusOK || text != strings.Join(want, "\n") {
+			t.Errorf("%d records of %d partitions: status %d, other scores than in small requests", c.n, c.partitions, got.Code)
+		}
+	}
+}

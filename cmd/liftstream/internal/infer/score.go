@@ -72,21 +72,23 @@ func (s *Service) score(ctx context.Context, lines [][]byte, stated int) ([]scor
 	defer cancel()
 	var out []scored
 	for _, p := range partitions {
-		part, of := all, rows[p]
-		if len(rows) > 1 {
-			own := make([][]byte, len(of))
-			for i, row := range of {
-				own[i] = lines[row]
+		for of := range slices.Chunk(rows[p], stream.AskRows) {
+			part := all
+			if len(of) < len(lines) {
+				own := make([][]byte, len(of))
+				for i, row := range of {
+					own[i] = lines[row]
+				}
+				if part, err = s.decode(own); err != nil {
+					return nil, err
+				}
 			}
-			if part, err = s.decode(own); err != nil {
-				return nil, err
+			t, err := s.ask(ctx, p, part)
+			if err != nil {
+				return nil, s.unanswered(err, of)
 			}
+			out = append(out, scored{t, of})
 		}
-		t, err := s.ask(ctx, p, part)
-		if err != nil {
-			return nil, s.unanswered(err, of)
-		}
-		out = append(out, scored{t, of})
 	}
 	s.records.Add(float64(len(lines)))
 	return out, nil

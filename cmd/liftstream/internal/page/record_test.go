@@ -124,7 +124,8 @@ func TestCallListBeginsWithInfiniteLifts(t *testing.T) {
 		}
 		live.Scores(0, b, out, l)
 		for _, r := range live.View().Calls {
-			restored.Restore(Past{P: []float64{.2, .3, .5}, Trained: true, Rank: live.rank(r.Propensity, r.Lift, r.BaseRate), Record: func() Record { return r }})
+			restored.Restore(Past{P: []float64{.2, .3, .5}, Trained: true, Rank: live.rank(r.Propensity, r.Lift, r.BaseRate),
+				Record: func() Record { return r }})
 		}
 	}
 	for name, board := range map[string]*Board{"live": live, "restored": restored} {
