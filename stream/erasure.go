@@ -154,12 +154,12 @@ func superseded(t *trainer) []int64 {
 	if model.KeepsRecords(t.s.o.Spec) {
 		return old
 	}
-	return slices.DeleteFunc(old, func(v int64) bool { return !t.mayHold(v) })
+	return slices.DeleteFunc(old, func(v int64) bool { return !mayHold(t, v) })
 }
 
 // mayHold reports whether a version may hold records, though no component of the stage keeps any: it may have been made
 // under another configuration. One that cannot be read may.
-func (t *trainer) mayHold(version int64) bool {
+func mayHold(t *trainer, version int64) bool {
 	holds, known := t.holds[version]
 	if known {
 		return holds

@@ -143,12 +143,26 @@ class Bench:
         return self.run(stream, "liftstream " + method, settings, compute)
 
 
+def blocks(n):
+    """The first records of the blocks of n records that the bootstrap draws."""
+    size = max(1, min(1000, n // 50))
+    starts = np.arange(0, n, size)
+    if n - starts[-1] < (size + 1) // 2 and len(starts) > 1:
+        starts = starts[:-1]
+    return starts
+
+
+def draws(starts):
+    """The blocks of each resample."""
+    return np.random.default_rng(1).integers(0, len(starts), (DRAWS, len(starts)))
+
+
 class Run:
     """The losses of one method on the records that count."""
 
     def __init__(self, stream, p, skip):
+        self.p, y = p, stream.y
         p = np.clip(p / p.sum(1, keepdims=True), CLIP, 1 - CLIP)
-        y = stream.y
         self.loss = -np.log(p[np.arange(len(y)), y])[skip:]
         self.right = (p.argmax(1) == y)[skip:]
         self.log_loss, self.accuracy = float(self.loss.mean()), float(self.right.mean())
@@ -157,12 +171,9 @@ class Run:
         """Log-loss less that of another on the same records, and its 95 % interval by a bootstrap of blocks of
         consecutive records, a fiftieth of them and at most 1,000 (as model/evaluate draws them)."""
         d = self.loss - other.loss
-        size = max(1, min(1000, len(d) // 50))
-        starts = np.arange(0, len(d), size)
-        if len(d) - starts[-1] < (size + 1) // 2 and len(starts) > 1:
-            starts = starts[:-1]
+        starts = blocks(len(d))
         total, count = np.add.reduceat(d, starts), np.diff(np.append(starts, len(d)))
-        draw = np.random.default_rng(1).integers(0, len(starts), (DRAWS, len(starts)))
+        draw = draws(starts)
         low, high = np.quantile(total[draw].sum(1) / count[draw].sum(1), [0.025, 0.975])
         return float(d.mean()), float(low), float(high)
 
