@@ -17,7 +17,7 @@ type Forgotten struct {
 	Prototypes int // records that others are compared with
 	Sieve      int // entries of the sieve
 	Remains    int // records that had left the pending store, and of which its columns still held the values
-	Recency    int // ids of the recency, those of each condition counted by themselves; former builds add them to Sieve
+	Recency    int // ids of the recency, each once for all conditions; former builds add them to Sieve
 }
 
 // Add adds the counts of another partition.

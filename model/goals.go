@@ -123,9 +123,9 @@ func (f *goalsFactory) sharesOf(ev, of *Evidence, goal int) (shares []goalShare,
 				return nil, fmt.Errorf("reading the state of partition %d: %w", n, err)
 			}
 		}
-		for i, class := range of.Class {
-			if !found && of.Partition[i] == n {
-				share.seen[class] += of.Weight[i]
+		for i := 0; !found && i < len(of.Class); i++ {
+			if of.Partition[i] == n {
+				share.seen[of.Class[i]] += of.Weight[i]
 			}
 		}
 		if share.seen != [2]float64{} {
@@ -325,6 +325,9 @@ func (g *goals) Rebase(rb *Rebase) error {
 	if err != nil {
 		return err
 	}
+	if rb.unknown {
+		g.countSince(rb)
+	}
 	for k := range g.all {
 		x := &g.all[k]
 		if parts[k].parts == nil {
@@ -359,8 +362,30 @@ func (g *goals) Rebase(rb *Rebase) error {
 	return nil
 }
 
-// rebaseCounts takes over the counts of a goal without a structure: those of the other partitions, and those of this
-// one that it does not count itself. A part of format 1 has none, and the goal keeps its own.
+// countSince counts the goals without a structure anew, by the records that the model does not know. What a model
+// before it has brought leaves: it would count once more with each model that knows no record of the state.
+func (g *goals) countSince(rb *Rebase) {
+	for k := range g.all {
+		if x := &g.all[k]; !x.structured {
+			x.seen = [2]float64{}
+		}
+	}
+	since := rb.Since
+	if rb.shares != nil {
+		since = rb.shares
+	}
+	since(func(ex *Example) bool {
+		g.each(ex, func(_ int, x *goal, ex *Example) {
+			if !x.structured {
+				x.seen[ex.Class] += ex.Weight
+			}
+		})
+		return true
+	})
+}
+
+// rebaseCounts takes over the counts of a goal without a structure: those of the other partitions, and where the model
+// knows no record of this one, those that it has of this one too. A part of format 1 has none.
 func (x *goal) rebaseCounts(shares []goalShare, rb *Rebase) {
 	if x.structured {
 		return

@@ -241,7 +241,7 @@ func linearGini(s *Set, seed uint64) Interval {
 		for k, n := range times {
 			v += n * slope[k]
 		}
-		all.add(sum.value() + v/float64(sum.n))
+		all.add(max(-1, min(sum.value()+v/float64(sum.n), 1))) // a line may leave the bounds of the figure
 	}
 	return all.interval(1)
 }

@@ -325,3 +325,27 @@ func TestGiniOfManyClasses(t *testing.T) {
 		t.Errorf("no records: %v", in)
 	}
 }
+
+// TestLinearGiniKeepsItsBounds: of scores that are all but perfect no resample is better than perfect, and of those
+// that are all but reversed none is worse.
+func TestLinearGiniKeepsItsBounds(t *testing.T) {
+	const classes = 20
+	for _, sign := range []float64{1, -1} {
+		s := NewSet(classes)
+		for i := range 200 {
+			c := i % classes
+			p := make([]float64, classes)
+			for k := range p {
+				p[k] = .5
+			}
+			p[c] += .3 * sign
+			if i < classes && c == 0 {
+				p[c] -= .6 * sign
+			}
+			_ = s.Add(int64(i), p, int32(c), 1)
+		}
+		if in := linearGini(s, 1); math.IsNaN(float64(in[0])) || !(in[0] >= -1 && in[1] <= 1) {
+			t.Errorf("sign %v: interval %v of a Gini of %v", sign, in, s.Metrics(-1, 1).Gini)
+		}
+	}
+}

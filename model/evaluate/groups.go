@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -99,11 +100,13 @@ type groupRecord struct {
 type groupValues struct {
 	feature int
 	numbers []float64
-	codes   []int32 // -1 = missing, else an index of names; 0 is "(other)"
-	names   []string
-	mass    []int32          // by code: records less those that thin took off
-	known   map[string]int32 // codes of the texts that are told apart; records of other codes are in "(other)"
+	codes   []int32               // -1 = missing, 0 = "(other)", else that of a text
+	last    int32                 // code that a text got
+	known   map[string]*knownText // that are told apart; records of other codes are in "(other)"
 }
+
+// knownText is a text that is told apart: mass is its records less those that thin took off.
+type knownText struct{ code, mass int32 }
 
 // groupMeter gathers records and tells their groups. It keeps 40 bytes of each, 4 or 8 more a column and 1 a segment.
 type groupMeter struct {
@@ -122,8 +125,7 @@ func newGroupMeter(s *model.Schema, target int, o GroupOptions) *groupMeter {
 	for f := range s.Features {
 		m.names = append(m.names, s.Features[f].Name)
 		if s.Features[f].Use == model.UseReport {
-			m.columns = append(m.columns, groupValues{feature: f, names: []string{otherGroup}, mass: make([]int32, 1),
-				known: map[string]int32{}})
+			m.columns = append(m.columns, groupValues{feature: f, known: map[string]*knownText{}})
 		}
 	}
 	if target < 0 || len(m.columns)+len(m.segments) == 0 {
@@ -171,33 +173,32 @@ func (v *groupValues) add(f *model.Feature, c *model.Column, i int) {
 // Frequent (Misra and Gries 1982) as Anderson et al. 2017 take the median off. A text of more than 1/2048 of the
 // records is told apart at their end, however late it came.
 func (v *groupValues) code(text string) int32 {
-	code, ok := v.known[text]
+	x := v.known[text]
 	switch {
-	case ok:
-		v.mass[code]++
-		return code
+	case x != nil:
+		x.mass++
+		return x.code
 	case text == otherGroup || text == missingGroup: // each name stands for one group
 		return 0
 	case len(v.known) == groupLevels-1:
 		v.thin()
 	}
-	code, text = int32(len(v.names)), strings.Clone(text)
-	v.names, v.mass, v.known[text] = append(v.names, text), append(v.mass, 1), code
-	return code
+	v.last++
+	v.known[strings.Clone(text)] = &knownText{v.last, 1}
+	return v.last
 }
 
 // thin takes the median mass off all texts. Those without any mass left, at least half of them, are known no longer.
 func (v *groupValues) thin() {
 	all := make([]int32, 0, len(v.known))
-	for _, code := range v.known {
-		all = append(all, v.mass[code])
+	for _, x := range v.known {
+		all = append(all, x.mass)
 	}
 	slices.Sort(all)
 	median := all[len(all)/2]
-	for text, code := range v.known {
-		if v.mass[code] -= median; v.mass[code] <= 0 {
+	for text, x := range v.known {
+		if x.mass -= median; x.mass <= 0 {
 			delete(v.known, text)
-			v.names[code] = ""
 		}
 	}
 }
@@ -205,17 +206,15 @@ func (v *groupValues) thin() {
 // levels tells the groups of the texts that are known at the end; the other records are in "(other)".
 func (v *groupValues) levels() split {
 	s := split{names: []string{otherGroup}, of: make([]int32, len(v.codes))}
-	place := make([]int32, len(v.names))
-	for code, text := range v.names {
-		if known, ok := v.known[text]; ok && known == int32(code) {
-			place[code] = int32(len(s.names))
-			s.names = append(s.names, text)
-		}
+	place := map[int32]int32{-1: -1}
+	for _, text := range slices.SortedFunc(maps.Keys(v.known), func(a, b string) int {
+		return cmp.Compare(v.known[a].code, v.known[b].code)
+	}) {
+		place[v.known[text].code] = int32(len(s.names))
+		s.names = append(s.names, text)
 	}
 	for i, code := range v.codes {
-		if s.of[i] = code; code >= 0 {
-			s.of[i] = place[code]
-		}
+		s.of[i] = place[code]
 	}
 	return s
 }

@@ -130,6 +130,46 @@ func TestAGoalOfOneClassHasItsBaseRate(t *testing.T) {
 	}
 }
 
+// TestRecordsOfAModelCountOnce: a model that knows no record of a partition, since that has learnt none or since the
+// model is of a file, takes the place of the counts that a model before it has brought.
+func TestRecordsOfAModelCountOnce(t *testing.T) {
+	s := goalsStage(t, "["+bought+", "+clicked+", "+left+"]", "correct")
+	s.Time()
+	file, ctx := ofOneClass(t, s, 0, 200), context.Background()
+	empty, busy := model.NewPartition(s.Spec, 0), model.NewPartition(s.Spec, 1)
+	swap := func(p *model.Partition, m *model.Model) {
+		t.Helper()
+		if err := p.Swap(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is := func(when string, p *model.Partition, want int) {
+		t.Helper()
+		if got := secondGoal(p); math.Abs(got-rateOf(want)) > 1e-12 {
+			t.Errorf("%s: the propensity %v, want that of %d records", when, got, want)
+		}
+	}
+	oneClassed(busy, 300, 330, 0)
+	m := file
+	for n := range 4 {
+		swap(empty, m)
+		swap(busy, m)
+		is(fmt.Sprint("a partition that learns nothing, model ", n), empty, 200+30*min(n, 1))
+		is(fmt.Sprint("the other one, model ", n), busy, 230)
+		var err error
+		if m, err = model.Fit(ctx, s.Spec, model.Held{0: empty.Snapshot(), 1: busy.Snapshot()}, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	young := model.NewPartition(s.Spec, 0)
+	oneClassed(young, 400, 420, 0)
+	swap(young, file)
+	oneClassed(young, 420, 425, 0)
+	is("a file", young, 225)
+	swap(young, ofOneClass(t, s, 0, 300))
+	is("another file", young, 325)
+}
+
 // TestASampledGoalKeepsItsCounts: model 0, whose records are a sample of those learnt, leaves the counts of a goal
 // without a structure as they are.
 func TestASampledGoalKeepsItsCounts(t *testing.T) {
