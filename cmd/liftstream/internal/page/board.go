@@ -211,7 +211,9 @@ func (b *Board) Restore(x Past) {
 }
 
 // rank is the place of a record in the call list, see Rank.
-func (b *Board) rank(propensity, lift, base float64) float64 { return Rank(b.schema, propensity, lift, base) }
+func (b *Board) rank(propensity, lift, base float64) float64 {
+	return Rank(b.schema, propensity, lift, base)
+}
 
 // Rank is the order of the call list: the propensity of the positive class, else the lift of the record's own target,
 // for propensities of different classes do not compare. Over a base rate of 0 the lift is infinite, and such a record
