@@ -236,7 +236,7 @@ func (l *Ledger) rank(v *codec.ScoreReader, i int) float64 {
 	base, known := v.Float(codec.ScoreBaseRate, i)
 	target, _ := v.Text(codec.ScoreTarget, i)
 	if c := l.schema.Class(target); known && c >= 0 {
-		return page.Rank(l.schema, v.Propensity(int(c), i), lift, base)
+		return page.Rank(l.schema, v.Propensity(c, i), lift, base)
 	}
 	return lift
 }

@@ -62,8 +62,8 @@ func TestARestoredRecordIsTheOneThatWasShown(t *testing.T) {
 	}
 }
 
-// TestARestoredInfiniteLiftIsTheFirst: a record over a base rate of 0, of which the topic holds no lift, is the first of
-// the restored call list, and keeps no record out that comes after it.
+// TestARestoredInfiniteLiftIsTheFirst: a record over a base rate of 0, of which the topic holds no lift, is the first
+// of the restored call list, and keeps no record out that comes after it.
 func TestARestoredInfiniteLiftIsTheFirst(t *testing.T) {
 	s := &model.Schema{Classes: []string{"no", "yes", "maybe"}, Positive: -1}
 	o := codec.Options{Schema: s, ID: "customer"}
