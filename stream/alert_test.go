@@ -36,12 +36,13 @@ type provoked struct {
 	o     Options
 	r     *running
 	reg   *prometheus.Registry
-	ahead atomic.Int64 // by which its clock is ahead of the clock of Prometheus
-	fails atomic.Int64 // commits that are still to fail
-	wrong error        // of these
-	undo  func()       // nil = nothing has to be undone
-	dies  func()       // cuts the stage off from its broker
-	begin func()       // of the condition, behind the scrape before it
+	ahead atomic.Int64      // by which its clock is ahead of the clock of Prometheus
+	fails atomic.Int64      // commits that are still to fail
+	wrong error             // of these
+	undo  func()            // nil = nothing has to be undone
+	dies  func()            // cuts the stage off from its broker
+	begin func()            // of the condition, behind the scrape before it
+	prior streamtest.Scrape // before the condition
 }
 
 // now is the time of the stage's clock.
@@ -120,7 +121,7 @@ func TestAlertsFire(t *testing.T) {
 				x.trains()
 			}
 			x.caught(x.r)
-			before := x.scrape()
+			x.prior = x.scrape()
 			if x.begin != nil {
 				x.begin()
 			}
@@ -133,7 +134,7 @@ func TestAlertsFire(t *testing.T) {
 			if x.undo != nil {
 				x.undo()
 			}
-			got := streamtest.Firing(t, alertRules, before, after)
+			got := streamtest.Firing(t, alertRules, x.prior, after)
 			got = slices.DeleteFunc(got, func(name string) bool { return slices.Contains(c.may, name) })
 			if !slices.Equal(got, c.want) {
 				t.Errorf("%v fire, want %v", got, c.want)

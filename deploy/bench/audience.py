@@ -6,9 +6,9 @@ regression and adaptive random forest (ARF) and by the prior, the base rate of t
 Each record has the propensity that it was given before its label was known, and `audience` chooses from the files of
 these scores, for the peers too. The lift is the share of yes among the members over that among all records that count.
 Intervals are 95 % percentile intervals of 2,000 resamples of blocks of consecutive records, from each of which the same
-share is chosen; those of the differences are paired. The file is in the order of its calls, over which the rate of yes rises: propensities that
-follow the rate alone have a lift. In the random order they have none. Needs pandas and river. --peer PEER, which may be
-repeated, takes some of the peers; --share and --delay are as `audience` and `eval` have them.
+share is chosen; those of the differences are paired. The file is in the order of its calls, over which the rate of yes
+rises: propensities that follow the rate alone have a lift. In the random order they have none. Needs pandas and river.
+--peer PEER, which may be repeated, takes some of the peers; --share and --delay are as `audience` and `eval` have them.
 """
 
 import subprocess

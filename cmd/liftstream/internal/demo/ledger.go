@@ -198,12 +198,7 @@ func (l *Ledger) take(r *txn.Record, o codec.Options, past func(page.Past)) erro
 
 // offer keeps the records of highest rank.
 func (l *Ledger) offer(rank float64, record func() page.Record) {
-	value := func(r page.Record) float64 {
-		if l.schema.Positive >= 0 {
-			return r.Propensity
-		}
-		return r.Lift
-	}
+	value := func(r page.Record) float64 { return page.Rank(l.schema, r.Propensity, r.Lift, r.BaseRate) }
 	if math.IsNaN(rank) || len(l.Best) == listed && rank <= value(l.Best[listed-1]) {
 		return
 	}
@@ -229,8 +224,7 @@ func (l *Ledger) Set(skip int) *evaluate.Set {
 	return s
 }
 
-// rank is the order of the call list, NaN for records that do not belong there: the propensity for the positive class,
-// or the lift where there is none.
+// rank is the order of the call list (page.Rank), NaN for records that do not belong there.
 func (l *Ledger) rank(v *codec.ScoreReader, i int) float64 {
 	if s, _ := v.Text(codec.ScoreStatus, i); s != "ok" {
 		return math.NaN()
@@ -239,6 +233,11 @@ func (l *Ledger) rank(v *codec.ScoreReader, i int) float64 {
 		return v.Propensity(l.schema.Positive, i)
 	}
 	lift, _ := v.Float(codec.ScoreLift, i)
+	base, known := v.Float(codec.ScoreBaseRate, i)
+	target, _ := v.Text(codec.ScoreTarget, i)
+	if c := l.schema.Class(target); known && c >= 0 {
+		return page.Rank(l.schema, v.Propensity(c, i), lift, base)
+	}
 	return lift
 }
 

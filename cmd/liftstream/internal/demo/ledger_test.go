@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,6 +58,44 @@ func TestARestoredRecordIsTheOneThatWasShown(t *testing.T) {
 		if got.Scored != want.Scored || got.Untrained != want.Untrained || len(want.Last) != b.N || len(want.Calls) != b.N-2 {
 			t.Errorf("%d scored, %d untrained, %d shown, %d to be called; %+v was shown",
 				got.Scored, got.Untrained, len(got.Last), len(got.Calls), want)
+		}
+	}
+}
+
+// TestARestoredInfiniteLiftIsTheFirst: a record over a base rate of 0, of which the topic holds no lift, is the first
+// of the restored call list, and keeps no record out that comes after it.
+func TestARestoredInfiniteLiftIsTheFirst(t *testing.T) {
+	s := &model.Schema{Classes: []string{"no", "yes", "maybe"}, Positive: -1}
+	o := codec.Options{Schema: s, ID: "customer"}
+	l, restored := &Ledger{schema: s, events: map[place]event{}}, page.NewBoard(s, 0)
+	lifts := []float64{1.1, 1.1, 1.1, 1.1, 1.1, 1.1, 1.1, math.Inf(1), 5, 5, 5}
+	b, out := &model.Batch{N: len(lifts)}, &model.Scores{}
+	out.Reset(b.N, 3)
+	for i, lift := range lifts {
+		b.ID, b.Row = append(b.ID, fmt.Sprint(i)), append(b.Row, int32(i))
+		b.Label = append(b.Label, model.Unlabelled)
+		copy(out.P[3*i:], []float64{.25, .25, .5})
+		out.Target[i], out.BaseRate[i], out.Lift[i], out.ProfileLift[i] = 1, .25/lift, lift, math.NaN()
+	}
+	encoder, err := codec.NewScoreEncoder(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := encoder.Encode(nil, b, out, model.NewLevels(s), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.admit(0, 0, b)
+	if err := l.take(&txn.Record{Topic: "scores", Value: value}, o, restored.Restore); err != nil {
+		t.Fatal(err)
+	}
+	for name, list := range map[string][]page.Record{"board": restored.View().Calls, "ledger": l.Best} {
+		var who []string
+		for _, r := range list[:4] {
+			who = append(who, r.Who)
+		}
+		if got := strings.Join(who, " "); got != "7 8 9 10" {
+			t.Errorf("%s: the first are %s", name, got)
 		}
 	}
 }

@@ -28,7 +28,8 @@ func TestBestOfALedger(t *testing.T) {
 		var all []page.Record
 		for i := range 300 {
 			h := model.Hash(21, uint64(i))
-			r := page.Record{Who: fmt.Sprint(i), Propensity: float64(h % 40), Lift: float64(h >> 20 % 40)}
+			r := page.Record{Who: fmt.Sprint(i), Propensity: float64(h % 40), Lift: float64(h >> 20 % 40),
+				BaseRate: 1}
 			rank := r.Propensity
 			if positive < 0 {
 				rank = r.Lift

@@ -51,6 +51,7 @@ type Options struct {
 type Service struct {
 	o       Options
 	codec   codec.Options // of requests: without the columns that change no score
+	part    codec.Options // of a part of a request, see partOf
 	columns []codec.ColumnInfo
 	slots   chan struct{}
 	rate    *rate.Limiter // nil = no bound
@@ -65,6 +66,7 @@ func New(o Options) (*Service, error) {
 	c.Label, c.Weight, c.Treated = "", "", ""
 	c.Budget, c.Dedup = nil, false
 	c.Features = codec.FeaturesNone
+	s.part = partOf(*c)
 	if r := o.Limits.Rate; r > 0 {
 		s.rate = rate.NewLimiter(rate.Limit(r), max(r, o.Limits.Rows))
 	}

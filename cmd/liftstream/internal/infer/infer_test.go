@@ -425,3 +425,34 @@ func TestManyRecordsAreAskedForInParts(t *testing.T) {
 		}
 	}
 }
+
+// TestAPartMayLackAKey: whether a record may leave a key out does not depend on the part of the request that it is in.
+func TestAPartMayLackAKey(t *testing.T) {
+	w := newWorld(t, "http: {score: {rows: 5000, body: 4MiB, rate: 100000}}\n", nil)
+	for name, c := range map[string]struct {
+		n   int
+		ids []string // of the records by turns
+	}{
+		"parts of one partition": {stream.AskRows + 1, []string{""}},
+		"two partitions":         {2, []string{idOf(0, 0), idOf(1, 0)}},
+	} {
+		var lacking, null []string
+		for i := range c.n {
+			record := `{"age": 12`
+			if id := c.ids[i%len(c.ids)]; id != "" {
+				record += `, "customer": "` + id + `"`
+			}
+			whole := record + `, "plan": null}`
+			if i == 0 {
+				whole = record + `, "plan": "plus"}`
+				record = strings.TrimSuffix(whole, "}")
+			}
+			lacking, null = append(lacking, record+"}"), append(null, whole)
+		}
+		got := w.send("POST", "/v1/score", strings.Join(lacking, "\n")+"\n")
+		want := w.send("POST", "/v1/score", strings.Join(null, "\n")+"\n")
+		if got.Code != http.StatusOK || got.Body.String() != want.Body.String() {
+			t.Errorf("%s: status %d, %.200s", name, got.Code, got.Body.String())
+		}
+	}
+}

@@ -37,7 +37,7 @@ func (s *Service) score(ctx context.Context, lines [][]byte, stated int) ([]scor
 	if err := s.pay(len(lines)); err != nil {
 		return nil, err
 	}
-	all, err := s.decode(lines)
+	all, err := s.decode(lines, s.codec)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (s *Service) score(ctx context.Context, lines [][]byte, stated int) ([]scor
 				for i, row := range of {
 					own[i] = lines[row]
 				}
-				if part, err = s.decode(own); err != nil {
+				if part, err = s.decode(own, s.part); err != nil {
 					return nil, err
 				}
 			}
@@ -94,10 +94,23 @@ func (s *Service) score(ctx context.Context, lines [][]byte, stated int) ([]scor
 	return out, nil
 }
 
+// partOf are the options of a part of a request: its records hold the columns together, so a part may lack one.
+func partOf(o codec.Options) codec.Options {
+	may := map[string]bool{}
+	for i := range o.Schema.Features {
+		may[o.Schema.Features[i].Name] = true
+	}
+	for _, c := range o.Sources() {
+		may[c.Name] = true
+	}
+	o.Nullable = may
+	return o
+}
+
 // decode reads records under the contract of the stage. Columns that change no score may be there or not, and so may
 // the id and the time.
-func (s *Service) decode(lines [][]byte) (*decoded, error) {
-	d := &decoded{options: s.codec}
+func (s *Service) decode(lines [][]byte, o codec.Options) (*decoded, error) {
+	d := &decoded{options: o}
 	text := append(bytes.Join(lines, []byte{'\n'}), '\n')
 	for t, err := range file.JSONTables(text, file.TableOptions{Codec: d.options, Rows: len(lines)}) {
 		if err != nil {

@@ -210,12 +210,17 @@ func (b *Board) Restore(x Past) {
 	}
 }
 
-// rank is the order of the call list: the propensity of the positive class, else the lift of the record's own target,
+// rank is the place of a record in the call list, see Rank.
+func (b *Board) rank(propensity, lift, base float64) float64 {
+	return Rank(b.schema, propensity, lift, base)
+}
+
+// Rank is the order of the call list: the propensity of the positive class, else the lift of the record's own target,
 // for propensities of different classes do not compare. Over a base rate of 0 the lift is infinite, and such a record
 // stands first, though it is shown without a lift.
-func (b *Board) rank(propensity, lift, base float64) float64 {
+func Rank(s *model.Schema, propensity, lift, base float64) float64 {
 	switch {
-	case b.schema.Positive >= 0:
+	case s.Positive >= 0:
 		return propensity
 	case base == 0 && propensity > 0:
 		return math.Inf(1)
