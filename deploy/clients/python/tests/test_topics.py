@@ -8,7 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 from conftest import PARTITIONS, Stage
 
 import liftstream
@@ -121,3 +122,16 @@ def test_a_reader_goes_on_where_another_ended(stage: Stage) -> None:
         assert reader.positions() == {0: 0, 1: 60, 2: 0}
     with liftstream.Reader(stage.brokers, DEAD, start=reader.positions()) as reader:
         assert [m.offset for m in reader] == list(range(5))
+
+
+def test_a_reader_begins_with_the_first_message_that_is_there(stage: Stage) -> None:
+    """The retention may take messages before the positions of a former reader are used."""
+    producer = Producer({"bootstrap.servers": stage.brokers})
+    for i in range(5):
+        producer.produce(DEAD, f"{i}".encode(), partition=0)
+    assert producer.flush(60) == 0
+    admin = AdminClient({"bootstrap.servers": stage.brokers})
+    for done in admin.delete_records([TopicPartition(DEAD, 0, 3)]).values():
+        done.result(60)
+    with liftstream.Reader(stage.brokers, DEAD, start={0: 1}) as reader:
+        assert [m.offset for m in reader] == [3, 4]

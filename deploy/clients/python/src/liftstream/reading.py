@@ -72,6 +72,7 @@ class Reader:
 
     It has no group: each reader sees all, and commits nothing. positions() are the offsets of the next messages; given
     as 'start' to another reader, that one goes on there. Scores of transactions that were given up do not come.
+    Where the messages at 'start' are gone, it begins with the first one that is there.
     """
 
     def __init__(
@@ -90,7 +91,11 @@ class Reader:
         Raises KafkaException where the topic is not there or no broker answers in that time.
         """
         fixed = {"bootstrap.servers": brokers, "isolation.level": "read_committed", "enable.auto.commit": False}
-        named = {"group.id": "liftstream-reader", "enable.partition.eof": True}
+        named = {
+            "group.id": "liftstream-reader",
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",  # messages that go while one reads: on with the first that is there
+        }
         self._consumer = Consumer({**(config or {}), **named, **fixed})
         self._follow, self._timeout, self._topic = follow, timeout, topic
         found = self._consumer.list_topics(topic, timeout=timeout).topics[topic]
@@ -101,6 +106,7 @@ class Reader:
         for p in found.partitions:
             low, high = self._consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=timeout)
             given = {"start": low, "end": high}.get(start, low) if isinstance(start, str) else start.get(p, low)
+            given = max(given, low)  # the messages before low are gone
             self._next[p], self._ends[p] = given, high
         self._consumer.assign([TopicPartition(topic, p, at) for p, at in self._next.items()])
 
