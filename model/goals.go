@@ -384,8 +384,8 @@ func (g *goals) countSince(rb *Rebase) {
 	})
 }
 
-// rebaseCounts takes over the counts of a goal without a structure: those of the other partitions, and where the model
-// knows no record of this one, those that it has of this one too. A part of format 1 has none.
+// rebaseCounts takes over the counts of a goal without a structure: those of the other partitions and,
+// where the model knows no record of this one, its counts of this one. A part of format 1 has none.
 func (x *goal) rebaseCounts(shares []goalShare, rb *Rebase) {
 	if x.structured {
 		return

@@ -33,7 +33,7 @@ func inShare(c model.Control, n int, in bool) (ids []string) {
 }
 
 // TestWaitingRecordsAreLearntAsIsSetNow: records that wait as control.learn changes are learnt as it says when their
-// label comes; those that control has passed over stay so.
+// label comes; records that control has passed over stay unlearnt.
 func TestWaitingRecordsAreLearntAsIsSetNow(t *testing.T) {
 	share := model.Control{Share: .5, Seed: 3}
 	for _, c := range []struct {

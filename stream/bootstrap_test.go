@@ -124,12 +124,7 @@ func TestABootstrapServesTheFirstRecord(t *testing.T) {
 // also where the dead-letter topic has fewer partitions than the events, and so letters of several in one.
 func TestABootstrapKnowsTheEndsOfItsTopics(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
-		w := newWorld(t, addr, 3)
-		w.Topics.Dead += "-two"
-		if _, err := w.Client.CreateTopics(t.Context(), txn.TopicSpec{Name: w.Topics.Dead, Partitions: 2,
-			Replication: 1}); err != nil {
-			t.Fatal(err)
-		}
+		w := newWorldOfTwo(t, addr)
 		ends := map[string][]int64{w.Topics.Events: {1, 2, 3}, w.Topics.Labels: {4, 0, 5}, w.Topics.Scores: {7, 6, 0},
 			w.Topics.Dead: {8, 9}}
 		for topic, all := range ends {

@@ -89,12 +89,7 @@ func TestLettersOfTransactionsTornOneAfterAnother(t *testing.T) {
 // the rest of their transaction not. Letters before the last committed one are not looked for again.
 func TestLettersOfSeveralPartitionsInOne(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
-		w := newWorld(t, addr, 3)
-		w.Topics.Dead += "-two"
-		if _, err := w.Client.CreateTopics(t.Context(), txn.TopicSpec{Name: w.Topics.Dead, Partitions: 2,
-			Replication: 1}); err != nil {
-			t.Fatal(err)
-		}
+		w := newWorldOfTwo(t, addr)
 		bad := func() {
 			for p := range w.N {
 				if err := w.Client.Produce(t.Context(), []txn.Record{{Topic: w.Topics.Events, Partition: p,

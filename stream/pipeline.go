@@ -291,7 +291,7 @@ func (p *pipeline) complete(ctx context.Context, x *transaction) {
 		t.number(x, t.committed)
 		t.countAnswers(x)
 		if p.torn {
-			p.stands.alarms, p.stands.figures = nil, nil // they are told, and the state holds more than the messages before
+			p.stands.alarms, p.stands.figures = nil, nil // told; and the state has a part of a message too many
 		} else {
 			p.stands = t.board.stand(t)
 		}

@@ -46,6 +46,18 @@ func newWorld(t testing.TB, addr string, partitions int) *world {
 	return worldOf(streamtest.NewWorld(t, addr, partitions))
 }
 
+// newWorldOfTwo has three partitions of events, and dead letters in two.
+func newWorldOfTwo(t testing.TB, addr string) *world {
+	t.Helper()
+	w := newWorld(t, addr, 3)
+	w.Topics.Dead += "-two"
+	topic := txn.TopicSpec{Name: w.Topics.Dead, Partitions: 2, Replication: 1}
+	if _, err := w.Client.CreateTopics(t.Context(), topic); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
 func newWorldAt(t testing.TB, cfg txn.Config, partitions int) *world {
 	t.Helper()
 	return worldOf(streamtest.NewWorldAt(t, cfg, partitions))

@@ -5,8 +5,8 @@ import (
 	"liftstream/model/drift"
 )
 
-// standing is what the board shows of a state as it stood at the end of a transaction. It is taken when the transaction
-// is complete and shown once it is committed: by then the state has learnt messages of the next one.
+// standing has the figures of a state at the end of a transaction, for the board. They are taken when that is complete,
+// and shown once it is committed: by then the state has learnt messages of the next transaction.
 type standing struct {
 	labelled float64
 	trained  bool
@@ -16,7 +16,7 @@ type standing struct {
 	sifted   model.Sifted
 	recency  *model.Kept // nil = no ids are remembered
 	waits    model.Waits
-	alarms   []drift.Found  // those that came in the transaction
+	alarms   []drift.Found  // new ones of the transaction
 	figures  *drift.Figures // nil = they are not due
 	kept     []drift.Found  // all alarms that the state has, beside figures
 }

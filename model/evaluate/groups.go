@@ -105,7 +105,7 @@ type groupValues struct {
 	known   map[string]*knownText // that are told apart; records of other codes are in "(other)"
 }
 
-// knownText is a text that is told apart: mass is its records less those that thin took off.
+// knownText is a text that is told apart: mass is the number of its records less the mass that thin took off.
 type knownText struct{ code, mass int32 }
 
 // groupMeter gathers records and tells their groups. It keeps 40 bytes of each, 4 or 8 more a column and 1 a segment.

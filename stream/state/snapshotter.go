@@ -122,7 +122,7 @@ type packing struct {
 // pieceBytes is the number of bytes that are compressed at a time.
 const pieceBytes = 1 << 20
 
-// leastCost is what a piece counts as that is compressed to less: its time counts too.
+// leastCost is the least number of bytes that a piece counts, however well it is compressed: its time counts too.
 const leastCost = pieceBytes / 16
 
 // pack compresses the next piece into the queue, at last the manifest; it reports false when there is no more.
@@ -213,7 +213,7 @@ func (s *Snapshotter) hand(out []Change, limit int64) ([]Change, int64) {
 	return append(out, c), limit - int64(len(c.Value))
 }
 
-// TakeReady is Take, but it does not wait while more than a piece is compressed: it returns what is compressed already,
+// TakeReady is Take, but it does not wait while more than a piece is compressed: it returns the compressed pieces,
 // and has a goroutine compress the next limit bytes.
 func (s *Snapshotter) TakeReady(limit int64) (out []Change, whole bool) {
 	if s.packing != nil {

@@ -54,8 +54,8 @@ func secondGoal(p *model.Partition) float64 {
 // rateOf is the base rate of no hits among n records.
 func rateOf(n int) float64 { return 1 / float64(n+2) }
 
-// TestAGoalOfOneClassHasItsBaseRate: a goal without a structure scores the rate of the records of the file, of all
-// partitions in a model of a stream, and of those that the partition learns on top, each counted once.
+// TestAGoalOfOneClassHasItsBaseRate: a goal without a structure scores the rate over the records of the file,
+// of all partitions in a model of a stream, and over the records that the partition learns on top, each counted once.
 func TestAGoalOfOneClassHasItsBaseRate(t *testing.T) {
 	s := goalsStage(t, "["+bought+", "+clicked+", "+left+"]", "correct")
 	s.Time()
