@@ -29,12 +29,13 @@ type pipeline struct {
 	lastSnap   time.Time   // when the last snapshot began; zero = the next transaction begins one
 	pace       state.Pace
 	stands     standing // of the last transaction that is complete
+	whole      totals   // of the state before the message that is worked on
 	torn       bool     // the state holds a part of a message that was given up: it serves for nothing any more
 }
 
 func newPipeline(t *task) *pipeline {
 	p := &pipeline{t: t, filling: &transaction{}, outcome: make(chan error, 1), timer: time.NewTimer(time.Hour)}
-	p.pace.Rate, p.stands = float64(t.s.o.SnapshotRate), t.board.stand(t)
+	p.pace.Rate = float64(t.s.o.SnapshotRate)
 	if t.snap.Last != nil {
 		p.lastSnap = t.s.o.Now()
 	}
@@ -131,6 +132,7 @@ func (p *pipeline) next(ctx context.Context) error {
 	}
 	p.fill()
 	p.filling.judging.begin(p.t.dead.clock(topic, offset, p.t.s.o.Now()), p.t.m)
+	p.whole = totalsOf(p.t)
 	err := p.t.process(ctx, p.filling, &p.current.Records[0], p.t.patience())
 	if errors.Is(err, replay.ErrInterrupted) {
 		p.giveUp(offset, topic)
@@ -291,7 +293,7 @@ func (p *pipeline) complete(ctx context.Context, x *transaction) {
 		t.number(x, t.committed)
 		t.countAnswers(x)
 		if p.torn {
-			p.stands.alarms, p.stands.figures = nil, nil // told; and the state has a part of a message too many
+			p.stands = t.board.standAt(t, p.whole, &p.stands)
 		} else {
 			p.stands = t.board.stand(t)
 		}
