@@ -130,3 +130,41 @@ func TestAGroupHasTheFormatThatAllItsMembersRead(t *testing.T) {
 		}
 	}
 }
+
+// TestATimestampThatIsTooFarBecomesNow: each bound has a slack of its own, a minute and at most half of the bound, and
+// an unknown bound is none.
+func TestATimestampThatIsTooFarBecomesNow(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	for _, c := range []struct {
+		name          string
+		before, after time.Duration
+		at            time.Duration // from now
+		kept          bool
+	}{
+		{"within", time.Hour, time.Hour, 0, true},
+		{"old at the slack", time.Hour, 0, -59 * time.Minute, true},
+		{"old within the slack", time.Hour, 0, -59*time.Minute - time.Millisecond, false},
+		{"old beside a short bound of the other kind", time.Hour, time.Second, -59*time.Minute - time.Millisecond, false},
+		{"old beside a long bound of the other kind", time.Minute, time.Hour, -30 * time.Second, true},
+		{"old within half of a short bound", time.Minute, time.Hour, -30*time.Second - time.Millisecond, false},
+		{"old without a bound", 0, time.Hour, -1000 * time.Hour, true},
+		{"ahead at the slack", 0, time.Hour, 59 * time.Minute, true},
+		{"ahead within the slack", 0, time.Hour, 59*time.Minute + time.Millisecond, false},
+		{"ahead beside a short bound of the other kind", time.Second, time.Hour, 59*time.Minute + time.Millisecond, false},
+		{"ahead beside a long bound of the other kind", time.Hour, time.Minute, 30 * time.Second, true},
+		{"ahead within half of a short bound", time.Hour, time.Minute, 30*time.Second + time.Millisecond, false},
+		{"ahead without a bound", time.Hour, 0, 1000 * time.Hour, true},
+	} {
+		client := &Client{limits: limits{by: map[string]topicLimits{"t": {before: c.before, after: c.after}}}}
+		at, want := now.Add(c.at), now
+		if c.kept {
+			want = at
+		}
+		if got := client.Stamp("t", at, now); !got.Equal(want) {
+			t.Errorf("%s: %v from now becomes %v", c.name, c.at, got.Sub(now))
+		}
+		if got := client.Stamp("other", at, now); !got.Equal(at) {
+			t.Errorf("%s: a topic that is not known: %v", c.name, got.Sub(now))
+		}
+	}
+}

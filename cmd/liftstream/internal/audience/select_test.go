@@ -96,6 +96,22 @@ func TestChoiceAgainstASlowProgram(t *testing.T) {
 	}
 }
 
+// TestASharePicksWholeMembers: a percentage that is a whole number of members takes all of them, though the product of
+// two doubles may lie below.
+func TestASharePicksWholeMembers(t *testing.T) {
+	for _, n := range []int{100, 200, 700} {
+		scores := make([]Score, n)
+		for i := range scores {
+			scores[i] = Score{ID: fmt.Sprint(i), At: Place{Offset: int64(i)}, Propensity: float64(i) / float64(n)}
+		}
+		for percent := 1; percent <= 100; percent++ {
+			if _, s := chosen(t, scores, Cut{Share: float64(percent) / 100}, false); s.N != percent*n/100 {
+				t.Errorf("%d %% of %d are %d", percent, n, s.N)
+			}
+		}
+	}
+}
+
 // TestCuts: six ids of the propensities .9, .5, .5, .5, .1, 0.
 func TestCuts(t *testing.T) {
 	scores := make([]Score, 6)

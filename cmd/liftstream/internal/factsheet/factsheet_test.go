@@ -236,6 +236,28 @@ func TestTwoClassesOfWhichNoneIsPositive(t *testing.T) {
 	}
 }
 
+// TestBaseRatesWithoutAFit are those of the set that most records have, over all of its cells.
+func TestBaseRatesWithoutAFit(t *testing.T) {
+	set := func(feature string, n report.Number, counts ...[]report.Number) report.Set {
+		return report.Set{Features: []string{feature}, N: n, Counts: counts}
+	}
+	few := set("few", 10, []report.Number{8, 1, 1})
+	many := set("many", 200, []report.Number{20, 30, 50}, []report.Number{20, 50, 30})
+	some := set("some", 50, []report.Number{40, 5, 5})
+	for _, sets := range [][]report.Set{{few, many, some}, {many, few, some}, {some, few, many}} {
+		b := &builder{Input: Input{Report: &report.Report{Sets: sets}}, classes: []string{"a", "b", "c"}}
+		rates, from := b.baseRates()
+		if !slices.Equal(rates, []report.Number{.2, .4, .4}) || !strings.Contains(from, "200") ||
+			!strings.Contains(from, "many") {
+			t.Errorf("of %s first: %v %s", sets[0].Features[0], rates, from)
+		}
+	}
+	b := &builder{Input: Input{Report: &report.Report{Sets: []report.Set{set("none", 0)}}}, classes: []string{"a", "b"}}
+	if rates, from := b.baseRates(); rates != nil || from != "" {
+		t.Errorf("of no record: %v %s", rates, from)
+	}
+}
+
 // TestProfilesThatNobodyCouldConfirm: the page says so where no records were held back, and else speaks of chance.
 func TestProfilesThatNobodyCouldConfirm(t *testing.T) {
 	for among, want := range map[int]string{0: "no records were held back", 4: "in finding them they could be chance"} {
