@@ -168,3 +168,52 @@ func TestATimestampThatIsTooFarBecomesNow(t *testing.T) {
 		}
 	}
 }
+
+// TestBoundsOfATopicAreLearnt, each for itself and anew with each look. A topic that stamps its records has no bounds.
+func TestBoundsOfATopicAreLearnt(t *testing.T) {
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Close()
+	c := (&broker{name: "kfake", addrs: cluster.ListenAddrs()}).client(t)
+	const before, after, most = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "max.message.bytes"
+	for _, x := range []struct {
+		name    string
+		configs map[string]string
+		want    topicLimits
+	}{
+		{"both", map[string]string{before: "3600000", after: "60000", most: "5000"},
+			topicLimits{bytes: 5000, before: time.Hour, after: time.Minute}},
+		{"far", map[string]string{before: "9223372036854775807", after: "1", most: "100"},
+			topicLimits{bytes: leastBatch, after: time.Millisecond}},
+		{"stamped", map[string]string{before: "3600000", after: "60000", most: "5000",
+			"message.timestamp.type": "LogAppendTime"}, topicLimits{bytes: 5000, appends: true}},
+	} {
+		topic := mustTopic(t, c, 1, x.configs)
+		c.limits.by[topic] = topicLimits{bytes: 7, before: 7, after: 7, appends: true}
+		if err := c.LearnLimits(t.Context(), topic); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.limits.by[topic]; got != x.want {
+			t.Errorf("%s: %+v, want %+v", x.name, got, x.want)
+		}
+	}
+}
+
+// TestARefusedBatchHalvesTheLimit, down to the least one, as long as it was larger.
+func TestARefusedBatchHalvesTheLimit(t *testing.T) {
+	for _, c := range []struct {
+		known, bytes, want int
+		learnt             bool
+	}{
+		{0, 10_000, 5000, true}, {8000, 10_000, 5000, true}, {5001, 10_000, 5000, true}, {5000, 10_000, 5000, false},
+		{4000, 10_000, 4000, false}, {0, 2*leastBatch - 2, leastBatch, true}, {leastBatch + 1, 100, leastBatch, true},
+		{leastBatch, 100, leastBatch, false},
+	} {
+		l := &limits{by: map[string]topicLimits{"t": {bytes: c.known, untimed: true}}}
+		if learnt := l.refused("t", c.bytes); learnt != c.learnt || l.by["t"] != (topicLimits{bytes: c.want, untimed: true}) {
+			t.Errorf("%+v: learnt %v, %+v", c, learnt, l.by["t"])
+		}
+	}
+}

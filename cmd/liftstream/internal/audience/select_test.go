@@ -14,12 +14,13 @@ import (
 )
 
 // someScores are scores of few ids, with ties of time and of propensity, some of them unknown or of the control share.
+// They lie in their input in another order than their records.
 func someScores(n int, seed uint64) []Score {
 	scores := make([]Score, n)
 	for i := range scores {
 		h := model.Hash(seed, uint64(i))
 		x := Score{ID: fmt.Sprintf("id-%d", h%uint64(n/3)), Record: Place{0, int64(i / 10), int32(i % 10)},
-			At: Place{0, int64(i), 0}, Time: int64(h >> 20 % 50), Propensity: float64(h>>30%20) / 20}
+			At: Place{0, int64(n - i), 0}, Time: int64(h >> 20 % 50), Propensity: float64(h>>30%20) / 20}
 		if h>>40%17 == 0 {
 			x.Propensity = math.NaN()
 		}

@@ -476,3 +476,14 @@ func TestAPartMayLackTheColumnOfADerivedFeature(t *testing.T) {
 		}
 	}
 }
+
+// TestARecordMayLackItsTime: it is then asked about as of now.
+func TestARecordMayLackItsTime(t *testing.T) {
+	w := newWorldOf(t, strings.Replace(testConfig, "id: customer", "id: customer\n  time: at", 1), nil)
+	record := `{"customer": "` + idOf(0, 0) + `", "age": 12, "plan": "plus"`
+	for _, rest := range []string{"", `, "at": null`, `, "at": "2023-11-14T22:00:00Z"`} {
+		if got := w.send("POST", "/v1/score", record+rest+"}\n"); got.Code != http.StatusOK {
+			t.Errorf("with %q: status %d, %.200s", rest, got.Code, got.Body.String())
+		}
+	}
+}
