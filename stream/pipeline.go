@@ -46,6 +46,7 @@ func newPipeline(t *task) *pipeline {
 func (p *pipeline) run(ctx context.Context) error {
 	t := p.t
 	defer p.timer.Stop()
+	defer t.ahead.drop()
 	defer func() {
 		t.s.budget.release(p.filling.reserved)
 		t.s.budget.labels.Charge(-p.late.reserved())
@@ -103,6 +104,8 @@ func (p *pipeline) loop(ctx context.Context) error {
 			q.answer(t)
 		case <-changed:
 			_, changed = t.s.models.Head()
+			err = p.commit(ctx)
+		case <-t.ahead.ready():
 			err = p.commit(ctx)
 		case <-tick.C: // an idle partition still finishes its snapshots
 			t.notices.tick(t.s.o.Now(), false)
