@@ -130,7 +130,7 @@ func (f *fitting) run(ctx context.Context, a *cli.App, data []string) error {
 	stage.ReportGoals(builder, m, r)
 	r.Seconds = timing.Seconds(read)
 	if f.report != "" {
-		if r.Importance, err = stage.Importance(evidence(), m); err != nil {
+		if r.Importance, err = stage.Importance(evidence(), m, r.Goals); err != nil {
 			return err
 		}
 	}
