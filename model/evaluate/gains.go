@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"liftstream/model/report"
 )
 
 // Value is the worth of a hit and the cost of a contact; Hit of 0 = none is given.
@@ -180,6 +182,28 @@ func (s spread) interval(scale float64) Interval {
 	return Interval{Number(scale * quantile(s, 0.025)), Number(scale * quantile(s, 0.975))}
 }
 
+// with is the interval with two further bounds, all times scale: blocks know no other records than those that came, so
+// of few positives, or none, they alone know too little. NaN without resamples.
+func (s spread) with(low, high, scale float64) Interval {
+	x := s.interval(scale)
+	if math.IsNaN(low) || math.IsNaN(high) {
+		return x
+	}
+	return Interval{min(x[0], Number(scale*low)), max(x[1], Number(scale*high))}
+}
+
+// captured is the interval of a share of the positives by Wilson, of as many as their weights are worth.
+func (r *descending) captured(share float64) (low, high float64) {
+	var sum, squares float64
+	for i, w := range r.weight {
+		if r.hit[i] > 0 {
+			sum += w
+			squares += w * w
+		}
+	}
+	return report.Wilson(share, sum*sum/squares)
+}
+
 // giniInterval is the block bootstrap interval of 2 AUC - 1, the mean over classes as in Set.AUC. NaN for fewer than
 // two blocks. Where even 200 resamples of all classes would take more than gainsWork, it is that of the linear part.
 func giniInterval(s *Set, positive int, seed uint64) Interval {
@@ -281,9 +305,9 @@ func (r *descending) derivatives(by []float64) float64 {
 	return all.auc
 }
 
-// gainsIntervals adds the block bootstrap intervals to a gains table of class c, and returns the profits with v, nil
-// where none is given. Profits are scaled to the weight of all records. gini is the interval of 2 AUC - 1 of the class
-// by the same resamples: that of giniInterval where there are two classes.
+// gainsIntervals adds the intervals to a gains table of class c, those of the block bootstrap and of Wilson together, and
+// returns the profits with v, nil where none is given. Profits are scaled to the weight of all records. gini is the
+// interval of 2 AUC - 1 of the class by the same resamples: that of giniInterval where there are two classes.
 func gainsIntervals(s *Set, gains []Gain, c int, v Value, seed uint64) (profit *Profit, gini Interval) {
 	r := descend(s, c)
 	once := make([]float64, r.blocks)
@@ -323,9 +347,15 @@ func gainsIntervals(s *Set, gains []Gain, c int, v Value, seed uint64) (profit *
 	}
 	for g := range gains {
 		x := &gains[g]
-		x.LiftInterval, x.CaptureInterval = lifts[g].interval(1), captures[g].interval(1)
+		share, low, high := float64(x.N)/total, math.NaN(), math.NaN()
+		if share < 1 { // the positives among all records are all
+			low, high = r.captured(float64(x.Capture))
+		}
+		x.LiftInterval, x.CaptureInterval = lifts[g].with(low/share, high/share, 1), captures[g].with(low, high, 1)
 		if v.Given() {
-			profit, interval := Number(v.Hit*float64(x.Positives)-v.Contact*float64(x.N)), profits[g].interval(total)
+			profit := Number(v.Hit*float64(x.Positives) - v.Contact*float64(x.N))
+			n := share * total
+			interval := profits[g].with(v.profit(n, low*positives, total), v.profit(n, high*positives, total), total)
 			x.Profit, x.ProfitInterval = &profit, &interval
 		}
 	}
