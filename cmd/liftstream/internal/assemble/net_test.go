@@ -228,7 +228,7 @@ func (n *net) fromFiles(name string) *model.Model {
 		n.t.Fatalf("%s: %v", name, err)
 	}
 	n.stage.ReportGoals(n.files, m, r)
-	if r.Importance, err = n.stage.Importance(ev, m); err != nil {
+	if r.Importance, err = n.stage.Importance(ev, m, r.Goals); err != nil {
 		n.t.Fatalf("%s: %v", name, err)
 	}
 	n.f.Inside(name, r)
