@@ -108,7 +108,8 @@ type Calibration struct {
 }
 
 // Local shapes the local subspaces: for each record, the features that tell the classes apart there. `local: off` does
-// without them: scores then have no neighbours' opinion, and their subspaces are the features that contribute most.
+// without them: scores then have no neighbours' opinion, and their subspaces are the contributing features whose lifts
+// tell of the target.
 type Local struct {
 	Switch
 	// Theta is the relevance, 0 to 1, below which no further feature takes part in the neighbours' distance. Default auto:

@@ -23,6 +23,9 @@ type GoalScorer interface {
 	// ExplainGoals appends the lift and the reasons of every goal to out, of the row that ScoreGoals scored last. memory
 	// and the last propensities of out are as that wrote them; Why and MinCount of o are obeyed.
 	ExplainGoals(row Row, memory []float64, o *Options, out *Scores)
+	// AppendGoalEffects appends the contributions of all features to the log-odds of every goal to out.GoalEffects, of
+	// the row that ScoreGoals scored last into memory: NaN of a goal without a structure.
+	AppendGoalEffects(row Row, memory []float64, out *Scores)
 	// LearnGoals learns the goals in ex.Outcomes with the memory of the score, nil = it is computed now. counts says that
 	// their counts alone are learnt.
 	LearnGoals(ex *Example, memory []float64, counts bool)

@@ -1,6 +1,9 @@
 package model
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // ExplainGoals appends the lifts and the reasons. A goal without a structure has neither: NaN and none.
 func (g *goals) ExplainGoals(row Row, memory []float64, o *Options, out *Scores) {
@@ -17,6 +20,28 @@ func (g *goals) ExplainGoals(row Row, memory []float64, o *Options, out *Scores)
 		}
 		out.GoalLift = append(out.GoalLift, lift)
 		out.GoalWhyEnd = append(out.GoalWhyEnd, int32(len(out.GoalWhy)))
+		memory = memory[n:]
+	}
+}
+
+// AppendGoalEffects appends the contributions of the features.
+func (g *goals) AppendGoalEffects(row Row, memory []float64, out *Scores) {
+	for k := range g.all {
+		x := &g.all[k]
+		n, from := len(x.pending), len(out.GoalEffects)
+		out.GoalEffects = slices.Grow(out.GoalEffects, len(row))[:from+len(row)]
+		effects := out.GoalEffects[from:]
+		for f := range effects {
+			effects[f] = math.NaN()
+		}
+		if x.structured {
+			clear(effects)
+			copy(x.pending, memory[:n])
+			features, _ := x.contributions(row, 1)
+			for i := range features {
+				effects[features[i].Feature] = features[i].Effect
+			}
+		}
 		memory = memory[n:]
 	}
 }
@@ -38,6 +63,9 @@ func appendGoals(s, o *Scores, i int) {
 	s.Goals = append(s.Goals, o.Goals[i*n:(i+1)*n]...)
 	if len(o.GoalFitted) > 0 {
 		s.GoalFitted = append(s.GoalFitted, o.GoalFitted[i*n:(i+1)*n]...)
+	}
+	if m := len(o.GoalEffects) / o.N; m > 0 {
+		s.GoalEffects = append(s.GoalEffects, o.GoalEffects[i*m:(i+1)*m]...)
 	}
 	if len(o.GoalLift) == 0 {
 		return

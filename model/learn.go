@@ -110,6 +110,9 @@ func scoreRecord(p *Partition, out *Scores, i int) {
 		if p.spec.Options.GoalReasons {
 			g.ExplainGoals(p.row, p.scorer.aims, &p.spec.Options, out)
 		}
+		if p.spec.Options.Effects {
+			g.AppendGoalEffects(p.row, p.scorer.aims, out)
+		}
 	}
 	out.SubspaceEnd[i], out.WhyEnd[i] = int32(len(out.Subspace)), int32(len(out.Why))
 }
@@ -215,6 +218,7 @@ func takeLabel(p *Partition, l *Labels, i int, c *LabelCounts) {
 		}
 		return
 	}
+	class = max(class, Unlabelled) // a text that is no class tells nothing, and the goals beside it count
 	if l.ID != nil {
 		found := meant(p.store, l.ID[i])
 		if len(found) == 0 {

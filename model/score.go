@@ -182,25 +182,48 @@ func allMissing(schema *Schema, row Row) bool {
 	return true
 }
 
-// explain appends the record's reasons and its subspace: those of the Selector, which can be none. Where no
-// component is one, as in evaluations without it, the subspace is the features whose contribution to the target reaches
-// minRelevance of the largest one, and relevance that ratio.
+// explain appends the record's reasons and its subspace: those of the Selector, which can be none. Where no component
+// is one, it is the features whose lifts tell.
 func (s *scorer) explain(row Row, out *Scores, target int32) {
 	features, terms := s.contributions(row, target)
 	if s.powers.selector != nil {
 		out.Subspace, out.Relevance = s.powers.selector.Select(row, out.Subspace, out.Relevance)
-	} else if len(features) > 0 && s.order.place(0).size > 0 {
-		for k := range features {
-			x := s.order.place(k)
-			rel := x.size / s.order.place(0).size
-			if rel < minRelevance {
-				break
-			}
-			out.Subspace = append(out.Subspace, features[x.at].Feature)
-			out.Relevance = append(out.Relevance, float32(rel))
-		}
+	} else {
+		s.appendTelling(out, features, target)
 	}
 	out.Why = s.appendWhy(out.Why, &s.spec.Options, features, terms, target)
+}
+
+// appendTelling appends the features whose lift can be told from 1 and whose contribution reaches minRelevance of the
+// largest, those first whose lift tells most of the target: by the divergence of its rate there from its base rate.
+func (s *scorer) appendTelling(out *Scores, features []Reason, target int32) {
+	from, base := len(out.Subspace), s.scorecard.BaseRate(target)
+	for k := range features {
+		x := s.order.place(k)
+		if x.size < minRelevance*s.order.place(0).size {
+			break
+		}
+		lift := s.scorecard.Lift(s.pending, target, int(x.at))
+		if math.IsNaN(lift) {
+			continue
+		}
+		told := float32(divergence(min(lift*base, 1), base))
+		out.Subspace, out.Relevance = append(out.Subspace, features[x.at].Feature), append(out.Relevance, told)
+		for i := len(out.Subspace) - 1; i > from && out.Relevance[i] > out.Relevance[i-1]; i-- {
+			f, r := out.Subspace, out.Relevance
+			f[i], f[i-1], r[i], r[i-1] = f[i-1], f[i], r[i-1], r[i]
+		}
+	}
+}
+
+// divergence is the Kullback-Leibler divergence of a chance p of one of two outcomes from the chance q, in nats.
+func divergence(p, q float64) (sum float64) {
+	for _, c := range [...]struct{ p, q float64 }{{p, q}, {1 - p, 1 - q}} {
+		if c.p > 0 {
+			sum += c.p * math.Log(c.p/c.q)
+		}
+	}
+	return max(sum, 0)
 }
 
 // contributions returns the contributions to the target of the record that was scored last: those of the features,

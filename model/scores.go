@@ -56,6 +56,9 @@ type Scores struct {
 	// Effects are the contributions to the log-odds of the target, records x features of the schema, 0 for features that
 	// are not scored; empty where they are not asked for.
 	Effects []float64
+	// GoalEffects are those to the log-odds of the goals, records x goals x features of the schema, NaN of a goal without
+	// a structure; empty without goals, or where Effects are not asked for.
+	GoalEffects []float64
 }
 
 func grow[T any](s []T, n int) []T {
@@ -86,6 +89,7 @@ func (s *Scores) Reset(n, classes int) {
 	s.Control, s.Uplift, s.Intervals, s.Effects = s.Control[:0], s.Uplift[:0], s.Intervals[:0], s.Effects[:0]
 	s.Unusual, s.Goals, s.GoalFitted = s.Unusual[:0], s.Goals[:0], s.GoalFitted[:0]
 	s.GoalLift, s.GoalWhy, s.GoalWhyEnd = s.GoalLift[:0], s.GoalWhy[:0], s.GoalWhyEnd[:0]
+	s.GoalEffects = s.GoalEffects[:0]
 }
 
 // Append adds a copy of entry i of other scores, of the same classes and terms, after the last one. Model stays.

@@ -43,9 +43,9 @@ Alarms compare the newest 500 records with 2,000 of the last fit (features, thei
 with the 2,000 just before, and log-losses with what the propensities promise and what was expected of the model.
 
 The gains are those of talking to the records of the highest propensity; intervals are of 95 %, by a bootstrap of blocks
-of records. Gini is 2 AUC - 1. With the section value: {hit: 40, contact: 1.5} the gains tell the profit, hits times hit
-less records times contact, and so does the cut of 'audience', whose members' propensities times hit are at least
-contact.
+of records, those of the gains wider where positives are few. Gini is 2 AUC - 1. With the section value: {hit: 40,
+contact: 1.5} the gains tell the profit, hits times hit less records times contact, and so does the cut of 'audience',
+whose members' propensities times hit are at least contact.
 
 The learning curve shows beside log-loss and AUC what the propensities promised of both before any label was there, and
 marks with ! where the labels contradict them: calibrated propensities are marked in less than one stream of twenty.

@@ -87,3 +87,43 @@ func TestRowsOfEachFileAreNumberedFromOne(t *testing.T) {
 		}
 	}
 }
+
+// TestTextsByTheFormatOfAFile: values in quotes of CSV and strings of JSON lines, in each table anew; values that are
+// not there, nulls, bare words and numbers are none.
+func TestTextsByTheFormatOfAFile(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"a.csv":   "a,b\n\"NA\",x\nNA,\"7\"\n,\"y\"\n\"NA\",7\n",
+		"a.jsonl": `{"a":"NA","b":7}` + "\n" + `{"a":null,"b":"7"}` + "\n" + `{"b":"y"}` + "\n" + `{"a":"NA","b":[1]}` + "\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want := [][2]bool{{true, false}, {false, true}, {false, true}, {true, false}}
+		for _, rows := range []int{1, 3, 4} {
+			for _, asked := range []bool{true, false} {
+				r, err := OpenTables([]string{path}, TableOptions{Rows: rows, Texts: asked})
+				if err != nil {
+					t.Fatal(err)
+				}
+				at := 0
+				for table, err := r.Next(); err == nil; table, err = r.Next() {
+					for i := range table.Rows() {
+						for c, name := range []string{"a", "b"} {
+							got := table.Column(name) >= 0 && r.IsText(table.Column(name), i)
+							if got != (asked && want[at][c]) {
+								t.Errorf("%s, %d rows a table, asked %v: row %d, column %s is text: %v", path, rows, asked, at, name, got)
+							}
+						}
+						at++
+					}
+				}
+				r.Close()
+				if at != len(want) {
+					t.Errorf("%s: %d rows", path, at)
+				}
+			}
+		}
+	}
+}

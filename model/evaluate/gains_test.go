@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"liftstream/model"
+	"liftstream/model/report"
 )
 
 // gainSet is a set of n records whose propensities tell of the class, in ties of the given coarseness (0 = none).
@@ -167,7 +168,7 @@ func TestGainsAgainstASlowProgram(t *testing.T) {
 						}
 					}
 				}
-				if gotN, gotPos := fast.paying(v); math.Abs(gotN-paidN) > 1e-9 || math.Abs(gotPos-paidPos) > 1e-9 {
+				if gotN, gotPos := fast.first(r.paying(v)); math.Abs(gotN-paidN) > 1e-9 || math.Abs(gotPos-paidPos) > 1e-9 {
 					t.Fatalf("replicate %d: %v and %v pay, want %v and %v", rep, gotN, gotPos, paidN, paidPos)
 				}
 			}
@@ -175,12 +176,12 @@ func TestGainsAgainstASlowProgram(t *testing.T) {
 	}
 }
 
-// TestIntervalsOfGains: the percentiles of the figures of the slow resamples.
+// TestIntervalsOfGains: the percentiles of the figures of the slow resamples, and the interval of Wilson around them.
 func TestIntervalsOfGains(t *testing.T) {
 	s := gainSet(t, 100, .1, false, 2)
 	v := Value{Hit: 40, Contact: 12}
 	gains := s.Gains(0)
-	p := gainsIntervals(s, gains, 0, v, 3)
+	p, ofGains := gainsIntervals(s, gains, 0, v, 3)
 	var lift, capture, profit, gini []float64
 	for rep := range uint64(resamples(s.Len())) {
 		slow := resampled(s, 3, rep)
@@ -191,14 +192,25 @@ func TestIntervalsOfGains(t *testing.T) {
 		profit = append(profit, (40*hits-12*want)/n*100)
 		gini = append(gini, slowGini(slow, 0))
 	}
+	n, pos := sizeOf(s, 0)
+	low, high := report.Wilson(float64(gains[3].Capture), pos)
+	size := float64(gains[3].N)
 	for name, c := range map[string]struct {
 		got  Interval
 		want []float64
-	}{"lift": {gains[3].LiftInterval, lift}, "capture": {gains[3].CaptureInterval, capture},
-		"profit": {*gains[3].ProfitInterval, profit}, "gini": {s.Metrics(0, 3).GiniInterval, gini}} {
+		also [2]float64
+	}{"lift": {gains[3].LiftInterval, lift, [2]float64{low * n / size, high * n / size}},
+		"capture":           {gains[3].CaptureInterval, capture, [2]float64{low, high}},
+		"profit":            {*gains[3].ProfitInterval, profit, [2]float64{40*low*pos - 12*size, 40*high*pos - 12*size}},
+		"gini":              {s.Metrics(0, 3).GiniInterval, gini, [2]float64{1, -1}},
+		"gini of the gains": {ofGains, gini, [2]float64{1, -1}}} {
 		slices.Sort(c.want)
 		for k, q := range []float64{.025, .975} {
-			if want := quantile(c.want, q); math.Abs(float64(c.got[k])-want) > 1e-9 {
+			want := quantile(c.want, q)
+			if k == 0 && c.also[k] < want || k == 1 && c.also[k] > want {
+				want = c.also[k]
+			}
+			if math.Abs(float64(c.got[k])-want) > 1e-9 {
 				t.Errorf("%s: %v, want %v at %v", name, c.got, want, q)
 			}
 		}
@@ -255,6 +267,44 @@ func TestGainsOfNoise(t *testing.T) {
 	}
 }
 
+// TestGainsOfFewPositives: of noise at a rate of 1 % the lift of 1 lies in its interval, also where the best records
+// have no positive among them, which blocks without one cannot know.
+func TestGainsOfFewPositives(t *testing.T) {
+	const sets = 60
+	inside, none := 0, 0
+	for k := range uint64(sets) {
+		s := NewSet(2)
+		for i := range 1500 {
+			p, y := float64(model.Hash(300+k, uint64(i))>>11)/(1<<53), int32(0)
+			if model.Hash(400+k, uint64(i))%100 == 0 {
+				y = 1
+			}
+			if err := s.Add(int64(i), []float64{1 - p, p}, y, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		gains := s.Gains(1)
+		gainsIntervals(s, gains, 1, Value{Hit: 100, Contact: 1}, 1) // which pays nothing, nor costs, at a lift of 1
+		g, last := gains[0], gains[len(gains)-1]
+		if in := g.LiftInterval; in[0] <= 1 && in[1] >= 1 {
+			inside++
+		}
+		if g.Positives == 0 {
+			none++
+		}
+		if !(g.LiftInterval[0] < g.LiftInterval[1] && g.CaptureInterval[0] < g.CaptureInterval[1] &&
+			(*g.ProfitInterval)[0] < (*g.ProfitInterval)[1]) {
+			t.Errorf("stream %d: %+v", k, g)
+		}
+		if last.Share == 1 && last.CaptureInterval != (Interval{1, 1}) {
+			t.Errorf("stream %d: of all records %+v", k, last)
+		}
+	}
+	if inside < sets-8 || none < 10 { // 95 %: fewer than 52 of 60 in one run of 200
+		t.Errorf("1 lies in %d of %d intervals, %d of no positives", inside, sets, none)
+	}
+}
+
 // TestGainsOfLittle: one class, no weight, one record, and several classes without a positive one.
 func TestGainsOfLittle(t *testing.T) {
 	nan := func(i Interval) bool { return math.IsNaN(float64(i[0])) && math.IsNaN(float64(i[1])) }
@@ -264,7 +314,7 @@ func TestGainsOfLittle(t *testing.T) {
 	}
 	m := one.Metrics(1, 1)
 	gains := one.Gains(1)
-	p := gainsIntervals(one, gains, 1, Value{Hit: 2, Contact: 1}, 1)
+	p, _ := gainsIntervals(one, gains, 1, Value{Hit: 2, Contact: 1}, 1)
 	if !math.IsNaN(float64(m.Gini)) || !nan(m.GiniInterval) || !nan(gains[0].LiftInterval) ||
 		p.BestProfit != 0 || p.Best != 0 || p.PayingProfit != -200 || p.Paying != 1 || p.All != -200 {
 		t.Errorf("one class: %v %v %+v %+v", m.Gini, m.GiniInterval, gains[0], p)

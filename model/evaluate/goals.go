@@ -15,20 +15,29 @@ type Goal struct {
 	// Gains are those of the propensity of its positive class; Profit is there where its value is given.
 	Gains  []Gain  `json:"gains"`
 	Profit *Profit `json:"profit,omitempty"`
+	// Importance is that of the features for the goal, as Result.Importance for the label.
+	Importance []Importance `json:"importance,omitempty"`
 }
+
+// goalNumbers bounds the values and contributions that are held for the importances of all goals, to 64 MiB.
+const goalNumbers = 1 << 23
 
 // goalSet is the scores of a goal.
 type goalSet struct {
 	name  string
 	value Value
 	set   *Set
+	// effects is made of the scores of all records, whether or not the goal is known of them.
+	effects *importanceMeter
 }
 
 // Goals has the figures of the goals of these names taken, in the order of model.Outcomes. values has, by name, the
 // values of the goals whose profit is asked for. It comes before the first record.
 func (e *Evaluation) Goals(names []string, values map[string]Value) {
 	for _, name := range names {
-		e.goals = append(e.goals, goalSet{name, values[name], NewSet(2)})
+		effects := newImportanceMeter(e.schema)
+		effects.most = max(1, min(effects.most, goalNumbers/(2*len(names)*max(1, len(e.schema.Features)))))
+		e.goals = append(e.goals, goalSet{name, values[name], NewSet(2), effects})
 	}
 }
 
@@ -39,7 +48,11 @@ func (e *Evaluation) addGoals(r *Record) error {
 	}
 	out := r.Scores[e.lead]
 	n := len(out.Goals) / max(out.N, 1)
+	features := len(e.schema.Features)
 	for k, g := range e.goals {
+		if at := (r.Row*n + k) * features; k < n && len(out.GoalEffects) == out.N*n*features {
+			g.effects.take(r, out.GoalEffects[at:at+features])
+		}
 		class := r.outcomes.Of(k)
 		if class < 0 || k >= n {
 			continue
@@ -65,9 +78,10 @@ func (e *Evaluation) goalFigures() (goals []Goal) {
 			all += g.set.Weight[i]
 			yes += g.set.Weight[i] * float64(class)
 		}
-		x.BaseRate, x.Metrics = Number(yes/all), g.set.Metrics(1, e.seed)
+		x.BaseRate, x.Metrics = Number(yes/all), figures(g.set, 1, e.seed)
 		x.Gains = g.set.Gains(1)
-		x.Profit = gainsIntervals(g.set, x.Gains, 1, g.value, e.seed)
+		x.Profit, x.GiniInterval = gainsIntervals(g.set, x.Gains, 1, g.value, e.seed)
+		x.Importance = g.effects.result()
 		goals = append(goals, x)
 	}
 	return goals

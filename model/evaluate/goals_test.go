@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -68,5 +69,60 @@ func TestGainsOfGoals(t *testing.T) {
 	}
 	if !(g.Gains[1].LiftInterval[0] < tenth.Lift && tenth.Lift < g.Gains[1].LiftInterval[1]) {
 		t.Errorf("interval %v of the lift %v", tenth.LiftInterval, tenth.Lift)
+	}
+}
+
+// TestImportanceOfGoals: the mean sizes and the curves are of the contributions to each goal, over all records that
+// have them: a goal without a structure has none.
+func TestImportanceOfGoals(t *testing.T) {
+	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1, Features: []model.Feature{
+		{Name: "a", Kind: model.Continuous, Use: model.UseScore}, {Name: "b", Kind: model.Continuous, Use: model.UseScore}}}
+	e := NewEvaluation(s, []Method{{Name: MethodAll}}, 0, 1)
+	e.Goals([]string{"clicks", "leaves"}, nil)
+	const n = 40
+	b := &model.Batch{N: n, Label: make([]int32, n), Columns: make([]model.Column, 2)}
+	out := &model.Scores{}
+	out.Reset(n, 2)
+	nan := math.NaN()
+	for i := range n {
+		out.P[2*i], out.P[2*i+1] = .5, .5
+		out.Status[i] = model.StatusOK
+		out.Goals = append(out.Goals, .5, .5)
+		out.Effects = append(out.Effects, 9, 9)
+		for f := range b.Columns {
+			b.Columns[f].Float = append(b.Columns[f].Float, float64(i%2))
+		}
+		leaves := []float64{nan, nan} // the goal has a structure from the half on
+		if i >= n/2 {
+			leaves = []float64{-2, float64(4 * (i % 2))}
+		}
+		out.GoalEffects = append(append(out.GoalEffects, 1, float64(-3*(i%2))), leaves...)
+	}
+	for i := range n {
+		r := &Record{Index: int64(i), Batch: b, Row: i, Scores: []*model.Scores{out}, Weight: 1}
+		r.outcomes = r.outcomes.With(0, int32(i%2)).With(1, int32(i/2%2))
+		if err := e.Add(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := e.Result(Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, want := range []string{
+		"b 1.500000: 0 20 0.000000, 1 20 -3.000000; a 1.000000: 0 20 1.000000, 1 20 1.000000; ",
+		"a 2.000000: 0 10 -2.000000, 1 10 -2.000000; b 2.000000: 0 10 0.000000, 1 10 4.000000; ",
+	} {
+		for what, list := range map[string][]Importance{"an evaluation": r.Goals[k].Importance,
+			"a fit": GoalImportanceOf(s, b, out, k)} {
+			got := ""
+			for _, x := range list {
+				got += fmt.Sprintf("%s %.6f: %s %d %.6f, %s %d %.6f; ", x.Feature, x.Effect, x.Curve[0].Cell, x.Curve[0].N,
+					x.Curve[0].Effect, x.Curve[1].Cell, x.Curve[1].N, x.Curve[1].Effect)
+			}
+			if got != want {
+				t.Errorf("goal %d of %s: %s, want %s", k, what, got, want)
+			}
+		}
 	}
 }

@@ -31,10 +31,23 @@ func ImportanceOf(s *model.Schema, b *model.Batch, scores *model.Scores) []Impor
 	return m.result()
 }
 
+// GoalImportanceOf is ImportanceOf of a goal: by its contributions in the scores; none of a goal without a structure.
+func GoalImportanceOf(s *model.Schema, b *model.Batch, scores *model.Scores, goal int) []Importance {
+	m := newImportanceMeter(s)
+	n, k := len(scores.Goals)/max(scores.N, 1), len(s.Features)
+	for i := range b.N {
+		if at := (i*n + goal) * k; at+k <= len(scores.GoalEffects) {
+			m.take(&Record{Batch: b, Row: i}, scores.GoalEffects[at:at+k])
+		}
+	}
+	return m.result()
+}
+
 // importanceMeter keeps the values and the contributions of the newest records, in a ring, and of each feature the
 // levels that those have.
 type importanceMeter struct {
 	schema *model.Schema
+	most   int // records
 	n      int // records so far
 	value  [][]float64
 	effect [][]float64
@@ -51,7 +64,7 @@ type levelNumbers struct {
 
 func newImportanceMeter(s *model.Schema) *importanceMeter {
 	n := len(s.Features)
-	m := &importanceMeter{schema: s, value: make([][]float64, n), effect: make([][]float64, n),
+	m := &importanceMeter{schema: s, most: importanceRecords, value: make([][]float64, n), effect: make([][]float64, n),
 		levels: make([]levelNumbers, n)}
 	for f := range m.levels {
 		m.levels[f].number = map[string]int{}
@@ -91,13 +104,21 @@ func (m *importanceMeter) add(r *Record, s *model.Scores) {
 	if len(s.Effects) < (r.Row+1)*k || s.Status[r.Row] == model.StatusUntrained {
 		return
 	}
-	for f, e := range s.Effects[r.Row*k : (r.Row+1)*k] {
+	m.take(r, s.Effects[r.Row*k:(r.Row+1)*k])
+}
+
+// take takes the contributions of a record; it has none where they are NaN.
+func (m *importanceMeter) take(r *Record, effects []float64) {
+	if len(effects) == 0 || math.IsNaN(effects[0]) {
+		return
+	}
+	for f, e := range effects {
 		v := m.number(f, &r.Batch.Columns[f], r.Row)
-		if len(m.value[f]) < importanceRecords {
+		if len(m.value[f]) < m.most {
 			m.value[f], m.effect[f] = append(m.value[f], v), append(m.effect[f], e)
 			continue
 		}
-		at := m.n % importanceRecords
+		at := m.n % m.most
 		if was := m.value[f][at]; m.schema.Features[f].Kind != model.Continuous && !math.IsNaN(was) {
 			m.levels[f].leave(int(was))
 		}

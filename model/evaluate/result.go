@@ -124,7 +124,7 @@ type Gain struct {
 	Capture        Number  `json:"capture"` // share of all positives
 	Lift           Number  `json:"lift"`
 	MeanPropensity Number  `json:"mean_propensity"`
-	// 95 % intervals by a block bootstrap.
+	// 95 % intervals: that of a block bootstrap and that of Wilson together, which knows how few the positives are.
 	LiftInterval    Interval `json:"lift_interval"`
 	CaptureInterval Interval `json:"capture_interval"`
 	// Profit and its interval are there where a value is given.

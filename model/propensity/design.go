@@ -17,8 +17,7 @@ type design struct {
 	weight []float64
 	lift   [][]float64 // features, then base rate: records x margins
 	own    [][]float64 // constant and linear inputs: records
-	cells  []int32     // records x features x (cell, its neighbour)
-	parts  []float64   // records x features: the neighbour's share
+	places [][]place   // features: records
 	z      []float64   // records x margins
 	g, h   []float64   // gradient and curvature of the log-loss by z
 	step   float64     // of a Newton step, as classes move against each other: (K-1)/K, 1 for two
@@ -31,9 +30,16 @@ type design struct {
 	blank                   *batch // its weights, all 0
 }
 
+// place holds the cell of a feature in which a record lies, and the neighbouring one with its share.
+type place struct {
+	cell, side int32
+	part       float64
+}
+
 // emptyDesign returns a design of no records with that many inputs of log-odds.
 func (p fitter) emptyDesign(lifts int) *design {
 	d := &design{plan: p.plan, step: 1, lift: make([][]float64, lifts), own: make([][]float64, 1+p.linear),
+		places: make([][]place, len(p.features)),
 		toward: make([]float64, lifts),
 		lifts:  batchLift, cell: batchCell, line: batchOwn, base: batchOwn}
 	if p.margins > 1 {
@@ -106,8 +112,7 @@ func (p fitter) newDesign(ctx context.Context, axes []axis, ev *evidence, live *
 				d.own[j] = append(d.own[j], m.own[j])
 			}
 			for f, c := range s.cells {
-				d.cells = append(d.cells, int32(c), int32(s.sides[f]))
-				d.parts = append(d.parts, s.parts[f])
+				d.places[f] = append(d.places[f], place{int32(c), int32(s.sides[f]), s.parts[f]})
 			}
 			for c := range K {
 				z := 0.
@@ -169,19 +174,77 @@ func (d *design) start(b *batch) {
 
 // eachCell yields the cells of a feature with the record and their share in it.
 func (d *design) eachCell(f int, yield func(i int, cell int32, share float64)) {
-	F := len(d.features)
-	for i := range d.n {
-		at := i*F + f
-		cell := d.cells[2*at]
-		if cell == noCell {
+	for i, at := range d.places[f] {
+		if at.cell == noCell {
 			continue
 		}
-		part := d.parts[at]
-		if part < 1 {
-			yield(i, cell, 1-part)
+		if at.part < 1 {
+			yield(i, at.cell, 1-at.part)
 		}
-		if part > 0 {
-			yield(i, d.cells[2*at+1], part)
+		if at.part > 0 {
+			yield(i, at.side, at.part)
+		}
+	}
+}
+
+// sums adds the gradients and curvatures of the cells of a feature to g and h. Two classes, the most frequent number,
+// have loops without a call, here and in move: these are half the work of a fit.
+func (d *design) sums(f int, g, h []float64) {
+	if K := d.margins; K > 1 {
+		d.eachCell(f, func(i int, cell int32, share float64) {
+			for c := range K {
+				g[int(cell)*K+c] += share * d.g[i*K+c]
+				h[int(cell)*K+c] += share * d.h[i*K+c]
+			}
+		})
+		return
+	}
+	places := d.places[f]
+	dg, dh := d.g[:len(places)], d.h[:len(places)]
+	for i := range places {
+		at := &places[i]
+		if at.cell == noCell {
+			continue
+		}
+		if at.part < 1 {
+			g[at.cell] += (1 - at.part) * dg[i]
+			h[at.cell] += (1 - at.part) * dh[i]
+		}
+		if at.part > 0 {
+			g[at.side] += at.part * dg[i]
+			h[at.side] += at.part * dh[i]
+		}
+	}
+}
+
+// move moves the weights of the cells of a feature by steps, and gradients and z with them.
+func (d *design) move(f int, steps []float64) {
+	if K := d.margins; K > 1 {
+		d.eachCell(f, func(i int, cell int32, share float64) {
+			for c := range K {
+				by := share * steps[int(cell)*K+c]
+				d.g[i*K+c] += d.h[i*K+c] * by
+				d.z[i*K+c] += by
+			}
+		})
+		return
+	}
+	places := d.places[f]
+	dg, dh, z := d.g[:len(places)], d.h[:len(places)], d.z[:len(places)]
+	for i := range places {
+		at := &places[i]
+		if at.cell == noCell {
+			continue
+		}
+		if at.part < 1 {
+			by := (1 - at.part) * steps[at.cell]
+			dg[i] += dh[i] * by
+			z[i] += by
+		}
+		if at.part > 0 {
+			by := at.part * steps[at.side]
+			dg[i] += dh[i] * by
+			z[i] += by
 		}
 	}
 }
@@ -272,12 +335,7 @@ func (d *design) round(b *batch) {
 		cells := b.cell[f]
 		// Neighbours share records: the curvature of a cell is that of its shares, a bound of the joint step of both.
 		g, h := make([]float64, len(cells)), make([]float64, len(cells))
-		d.eachCell(f, func(i int, cell int32, share float64) {
-			for c := range K {
-				g[int(cell)*K+c] += share * d.g[i*K+c]
-				h[int(cell)*K+c] += share * d.h[i*K+c]
-			}
-		})
+		d.sums(f, g, h)
 		for c := range cells {
 			if d.still(d.axes, f, c%K) {
 				g[c] = 0
@@ -286,12 +344,6 @@ func (d *design) round(b *batch) {
 			g[c] = d.newton(cells[c].w, 0, g[c], h[c], d.cell)
 			cells[c] = point{cells[c].w + g[c], h[c]}
 		}
-		d.eachCell(f, func(i int, cell int32, share float64) {
-			for c := range K {
-				by := share * g[int(cell)*K+c]
-				d.g[i*K+c] += d.h[i*K+c] * by
-				d.z[i*K+c] += by
-			}
-		})
+		d.move(f, g)
 	}
 }

@@ -143,8 +143,7 @@ func (w *whole) design(s *Scorecard, fold int) *design {
 			d.own[j] = append(d.own[j], m.own[j])
 		}
 		for f, c := range s.cells {
-			d.cells = append(d.cells, int32(c), int32(s.sides[f]))
-			d.parts = append(d.parts, s.parts[f])
+			d.places[f] = append(d.places[f], place{int32(c), int32(s.sides[f]), s.parts[f]})
 		}
 		weight := w.ev.Weight[i]
 		if i%wholeFolds == fold {

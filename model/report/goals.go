@@ -14,4 +14,6 @@ type Goal struct {
 	Sets []Set `json:"sets"`
 	// Features are the features alone; absent where the records are not at hand.
 	Features []Feature `json:"features,omitempty"`
+	// Importance is that of the features for the goal, as Report.Importance for the label.
+	Importance []Importance `json:"importance,omitempty"`
 }

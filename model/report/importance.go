@@ -1,7 +1,8 @@
 package report
 
 // Importance is how much a feature contributes to the scores of some records: of eval the newest 10,000, each scored
-// before it was learnt; of a fit 2,000 of its own records, drawn at random, or the newest ones as of its end.
+// before it was learnt, of a goal fewer where features and goals are many; of a fit 2,000 of its own records, drawn at
+// random, or the newest ones as of its end.
 type Importance struct {
 	Feature string `json:"feature"`
 	// Effect is the mean absolute contribution to the log-odds of the target, in nats.

@@ -130,3 +130,90 @@ func TestAGroupHasTheFormatThatAllItsMembersRead(t *testing.T) {
 		}
 	}
 }
+
+// TestATimestampThatIsTooFarBecomesNow: each bound has a slack of its own, a minute and at most half of the bound, and
+// an unknown bound is none.
+func TestATimestampThatIsTooFarBecomesNow(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	for _, c := range []struct {
+		name          string
+		before, after time.Duration
+		at            time.Duration // from now
+		kept          bool
+	}{
+		{"within", time.Hour, time.Hour, 0, true},
+		{"old at the slack", time.Hour, 0, -59 * time.Minute, true},
+		{"old within the slack", time.Hour, 0, -59*time.Minute - time.Millisecond, false},
+		{"old beside a short bound of the other kind", time.Hour, time.Second, -59*time.Minute - time.Millisecond, false},
+		{"old beside a long bound of the other kind", time.Minute, time.Hour, -30 * time.Second, true},
+		{"old within half of a short bound", time.Minute, time.Hour, -30*time.Second - time.Millisecond, false},
+		{"old without a bound", 0, time.Hour, -1000 * time.Hour, true},
+		{"ahead at the slack", 0, time.Hour, 59 * time.Minute, true},
+		{"ahead within the slack", 0, time.Hour, 59*time.Minute + time.Millisecond, false},
+		{"ahead beside a short bound of the other kind", time.Second, time.Hour, 59*time.Minute + time.Millisecond, false},
+		{"ahead beside a long bound of the other kind", time.Hour, time.Minute, 30 * time.Second, true},
+		{"ahead within half of a short bound", time.Hour, time.Minute, 30*time.Second + time.Millisecond, false},
+		{"ahead without a bound", time.Hour, 0, 1000 * time.Hour, true},
+	} {
+		client := &Client{limits: limits{by: map[string]topicLimits{"t": {before: c.before, after: c.after}}}}
+		at, want := now.Add(c.at), now
+		if c.kept {
+			want = at
+		}
+		if got := client.Stamp("t", at, now); !got.Equal(want) {
+			t.Errorf("%s: %v from now becomes %v", c.name, c.at, got.Sub(now))
+		}
+		if got := client.Stamp("other", at, now); !got.Equal(at) {
+			t.Errorf("%s: a topic that is not known: %v", c.name, got.Sub(now))
+		}
+	}
+}
+
+// TestBoundsOfATopicAreLearnt, each for itself and anew with each look. A topic that stamps its records has no bounds.
+func TestBoundsOfATopicAreLearnt(t *testing.T) {
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cluster.Close()
+	c := (&broker{name: "kfake", addrs: cluster.ListenAddrs()}).client(t)
+	const before, after, most = "message.timestamp.before.max.ms", "message.timestamp.after.max.ms", "max.message.bytes"
+	for _, x := range []struct {
+		name    string
+		configs map[string]string
+		want    topicLimits
+	}{
+		{"both", map[string]string{before: "3600000", after: "60000", most: "5000"},
+			topicLimits{bytes: 5000, before: time.Hour, after: time.Minute}},
+		{"far", map[string]string{before: "9223372036854775807", after: "1", most: "100"},
+			topicLimits{bytes: leastBatch, after: time.Millisecond}},
+		{"stamped", map[string]string{before: "3600000", after: "60000", most: "5000",
+			"message.timestamp.type": "LogAppendTime"}, topicLimits{bytes: 5000, appends: true}},
+	} {
+		topic := mustTopic(t, c, 1, x.configs)
+		c.limits.by[topic] = topicLimits{bytes: 7, before: 7, after: 7, appends: true}
+		if err := c.LearnLimits(t.Context(), topic); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.limits.by[topic]; got != x.want {
+			t.Errorf("%s: %+v, want %+v", x.name, got, x.want)
+		}
+	}
+}
+
+// TestARefusedBatchHalvesTheLimit, down to the least one, as long as it was larger.
+func TestARefusedBatchHalvesTheLimit(t *testing.T) {
+	for _, c := range []struct {
+		known, bytes, want int
+		learnt             bool
+	}{
+		{0, 10_000, 5000, true}, {8000, 10_000, 5000, true}, {5001, 10_000, 5000, true}, {5000, 10_000, 5000, false},
+		{4000, 10_000, 4000, false}, {0, 2*leastBatch - 2, leastBatch, true}, {leastBatch + 1, 100, leastBatch, true},
+		{leastBatch, 100, leastBatch, false},
+	} {
+		l := &limits{by: map[string]topicLimits{"t": {bytes: c.known, untimed: true}}}
+		if learnt := l.refused("t", c.bytes); learnt != c.learnt || l.by["t"] != (topicLimits{bytes: c.want, untimed: true}) {
+			t.Errorf("%+v: learnt %v, %+v", c, learnt, l.by["t"])
+		}
+	}
+}

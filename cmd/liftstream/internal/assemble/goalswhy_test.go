@@ -25,7 +25,7 @@ func reasonsOf(t *testing.T, s *Stage, src evaluate.Source, goal int) (out []rea
 	t.Helper()
 	spec := s.Scoring("lift")
 	spec.Options.WaitBytes, spec.Options.WaitWindow, spec.Options.Correct = 0, 0, false
-	spec.Options.Why, spec.Options.GoalReasons = -1, goal >= 0
+	spec.Options.Why, spec.Options.GoalReasons, spec.Options.Effects = -1, goal >= 0, true
 	_, err := evaluate.Prequential(context.Background(), spec.Schema, src,
 		[]evaluate.Method{evaluate.Stage("all", spec)}, evaluate.Options{Refit: 500}, func(r *evaluate.Record) error {
 			var got model.Scores
@@ -34,6 +34,7 @@ func reasonsOf(t *testing.T, s *Stage, src evaluate.Source, goal int) (out []rea
 			x := reasoned{got.P[1], got.Lift[0], got.WhyOf(0)}
 			if goal >= 0 {
 				x = reasoned{got.Goals[goal], got.GoalLift[goal], got.GoalWhyOf(0, goal)}
+				sameEffects(t, &got, goal, len(spec.Schema.Features))
 			} else if len(got.GoalLift)+len(got.GoalWhy) > 0 {
 				t.Fatal("reasons of goals that nobody asked for")
 			}
@@ -44,6 +45,28 @@ func reasonsOf(t *testing.T, s *Stage, src evaluate.Source, goal int) (out []rea
 		t.Fatal(err)
 	}
 	return out
+}
+
+// sameEffects: the contributions of the features to a goal are those of its reasons, and NaN without a structure.
+func sameEffects(t *testing.T, got *model.Scores, goal, features int) {
+	t.Helper()
+	if len(got.GoalEffects) != len(got.Goals)*features {
+		t.Fatalf("%d contributions to %d goals", len(got.GoalEffects), len(got.Goals))
+	}
+	want := make([]float64, features)
+	for _, r := range got.GoalWhyOf(0, goal) {
+		if r.Feature >= 0 {
+			want[r.Feature] = r.Effect
+		}
+	}
+	for f, e := range got.GoalEffects[goal*features : (goal+1)*features] {
+		if !got.GoalFitted[goal] && math.IsNaN(e) {
+			continue
+		}
+		if math.Float64bits(e) != math.Float64bits(want[f]) || !got.GoalFitted[goal] {
+			t.Fatalf("feature %d adds %v to goal %d, its reason %v", f, e, goal, want[f])
+		}
+	}
 }
 
 // TestReasonsOfAGoalAreThoseOfAStageOfItsOwn: lift and reasons of a goal are bit for bit those of the method lift of a

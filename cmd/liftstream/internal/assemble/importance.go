@@ -14,8 +14,8 @@ const importanceRecords = 2000
 
 // Importance tells how much each feature contributes to the scores of the last records of the evidence by the model
 // that was fitted to them. Exchangeable evidence stands in an order without meaning, so that these are records drawn at
-// random.
-func (s *Stage) Importance(ev *model.Evidence, m *model.Model) ([]report.Importance, error) {
+// random. The goals of the report get theirs.
+func (s *Stage) Importance(ev *model.Evidence, m *model.Model, goals []report.Goal) ([]report.Importance, error) {
 	spec := s.spec(s.Spec.Schema, s.parts)
 	o := &spec.Options
 	// Nothing waits for a label here, and nobody watches.
@@ -27,6 +27,9 @@ func (s *Stage) Importance(ev *model.Evidence, m *model.Model) ([]report.Importa
 	b := batchOf(ev, max(0, ev.Len()-importanceRecords))
 	var scores model.Scores
 	p.Events(b, &scores)
+	for k := range goals {
+		goals[k].Importance = evaluate.GoalImportanceOf(s.Spec.Schema, b, &scores, k)
+	}
 	return evaluate.ImportanceOf(s.Spec.Schema, b, &scores), nil
 }
 

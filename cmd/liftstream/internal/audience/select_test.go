@@ -14,12 +14,13 @@ import (
 )
 
 // someScores are scores of few ids, with ties of time and of propensity, some of them unknown or of the control share.
+// They lie in their input in another order than their records.
 func someScores(n int, seed uint64) []Score {
 	scores := make([]Score, n)
 	for i := range scores {
 		h := model.Hash(seed, uint64(i))
 		x := Score{ID: fmt.Sprintf("id-%d", h%uint64(n/3)), Record: Place{0, int64(i / 10), int32(i % 10)},
-			At: Place{0, int64(i), 0}, Time: int64(h >> 20 % 50), Propensity: float64(h>>30%20) / 20}
+			At: Place{0, int64(n - i), 0}, Time: int64(h >> 20 % 50), Propensity: float64(h>>30%20) / 20}
 		if h>>40%17 == 0 {
 			x.Propensity = math.NaN()
 		}
@@ -91,6 +92,22 @@ func TestChoiceAgainstASlowProgram(t *testing.T) {
 					t.Errorf("seed %d: the order of arrival changes the audience", seed)
 				}
 				slices.Reverse(scores)
+			}
+		}
+	}
+}
+
+// TestASharePicksWholeMembers: a percentage that is a whole number of members takes all of them, though the product of
+// two doubles may lie below.
+func TestASharePicksWholeMembers(t *testing.T) {
+	for _, n := range []int{100, 200, 700} {
+		scores := make([]Score, n)
+		for i := range scores {
+			scores[i] = Score{ID: fmt.Sprint(i), At: Place{Offset: int64(i)}, Propensity: float64(i) / float64(n)}
+		}
+		for percent := 1; percent <= 100; percent++ {
+			if _, s := chosen(t, scores, Cut{Share: float64(percent) / 100}, false); s.N != percent*n/100 {
+				t.Errorf("%d %% of %d are %d", percent, n, s.N)
 			}
 		}
 	}

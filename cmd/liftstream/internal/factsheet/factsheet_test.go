@@ -25,18 +25,21 @@ import (
 var hostile = []string{"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "a\x00b\x1b[31m", "\xff\xfe",
 	"\u202eright to left", "שלום", strings.Repeat("long ", 400), "{{.}}", "</style>", "http://example.org/"}
 
-// input is a model of so many features and classes, with everything that a sheet can show.
-func input(features, classes int) Input {
+// input is a model of so many features and classes, with everything that a sheet can show, and hostile names.
+func input(features, classes int) Input { return named(hostile, features, classes) }
+
+// named is input with other names, of which there are five or more.
+func named(names []string, features, classes int) Input {
 	s := &model.Schema{Positive: -1}
 	for i := range features {
-		f := model.Feature{Name: fmt.Sprintf("%s %d", hostile[i%len(hostile)], i)}
+		f := model.Feature{Name: fmt.Sprintf("%s %d", names[i%len(names)], i)}
 		if i%2 == 1 {
 			f.Kind = model.Nominal
 		}
 		s.Features = append(s.Features, f)
 	}
 	for i := range classes {
-		s.Classes = append(s.Classes, fmt.Sprintf("%s class %d", hostile[i%len(hostile)], i))
+		s.Classes = append(s.Classes, fmt.Sprintf("%s class %d", names[i%len(names)], i))
 	}
 	if classes == 2 {
 		s.Positive = 1
@@ -47,7 +50,7 @@ func input(features, classes int) Input {
 		Verdict: model.Verdict{Reason: model.Better, New: .4, Old: .5, Records: 100}}
 	row := func(v report.Number) []report.Number { return slices.Repeat([]report.Number{v}, classes) }
 	r := &report.Report{Search: &report.SearchLog{Sets: 5, Entered: [][]string{{s.Features[0].Name, s.Features[1].Name}}}}
-	fit := &report.Report{Name: hostile[0], Records: 1000, Labelled: 900, Classes: s.Classes,
+	fit := &report.Report{Name: names[0], Records: 1000, Labelled: 900, Classes: s.Classes,
 		BaseRates: row(report.Number(1 / float64(classes)))}
 	e := &evaluate.Result{Protocol: "prequential", Scored: 900, Classes: s.Classes, Positive: s.Classes[classes-1],
 		Methods: map[string]*evaluate.Metrics{"all": {AUC: .8, LogLossInterval: evaluate.Interval{.3, .4}},
@@ -59,7 +62,7 @@ func input(features, classes int) Input {
 		name := s.Features[i].Name
 		x := report.Set{Features: []string{name, s.Features[(i+1)%features].Name}, Eta: .1, N: 100}
 		for k := range 30 {
-			x.Levels = append(x.Levels, fmt.Sprintf("Q%d & %s", k%5, hostile[k%len(hostile)]))
+			x.Levels = append(x.Levels, fmt.Sprintf("Q%d & %s", k%5, names[k%len(names)]))
 			x.Counts, x.Lift = append(x.Counts, row(3)), append(x.Lift, row(report.Number(k)/10))
 			x.LiftLow, x.LiftHigh = append(x.LiftLow, row(nan)), append(x.LiftHigh, row(2))
 		}
@@ -70,7 +73,7 @@ func input(features, classes int) Input {
 		curve := report.Curve{Feature: name, Neutral: .5, Grid: []report.Number{0, 1, 2}, Mean: []report.Number{.5, .6, .4},
 			SD: []report.Number{.1, .1, .1}}
 		if i%2 == 1 {
-			curve.Levels = hostile[:3]
+			curve.Levels = names[:3]
 		}
 		r.Local.Curves = append(r.Local.Curves, curve)
 		r.Kernel.Weights = append(r.Kernel.Weights, report.KernelWeight{Feature: name, Width: 1, Alpha: .3})
@@ -91,12 +94,12 @@ func input(features, classes int) Input {
 			Profit: &profit, ProfitInterval: &interval})
 	}
 	e.Profit = &evaluate.Profit{Value: evaluate.Value{Hit: 40, Contact: 1}}
-	group := evaluate.Group{Group: hostile[0], Records: 40, Rate: .2,
-		Reasons: []evaluate.GroupReason{{Feature: hostile[1]}}}
-	e.Groups = &evaluate.Groups{MinCount: 20, All: group, Columns: []evaluate.GroupColumn{{Column: hostile[3],
+	group := evaluate.Group{Group: names[0], Records: 40, Rate: .2,
+		Reasons: []evaluate.GroupReason{{Feature: names[1]}}}
+	e.Groups = &evaluate.Groups{MinCount: 20, All: group, Columns: []evaluate.GroupColumn{{Column: names[3],
 		Groups: slices.Repeat([]evaluate.Group{group, {Group: "few", Records: nan}}, 50)}},
-		Segments: []evaluate.GroupCurve{{Group: group}}, Changes: []evaluate.GroupChange{{Segment: hostile[0], What: "rate"}}}
-	return Input{Name: hostile[0], Model: m, Report: r, Fit: fit, Evaluation: e}
+		Segments: []evaluate.GroupCurve{{Group: group}}, Changes: []evaluate.GroupChange{{Segment: names[0], What: "rate"}}}
+	return Input{Name: names[0], Model: m, Report: r, Fit: fit, Evaluation: e}
 }
 
 func render(t *testing.T, in Input) string {
@@ -233,6 +236,28 @@ func TestTwoClassesOfWhichNoneIsPositive(t *testing.T) {
 	}
 	if in.Evaluation = nil; !strings.Contains(render(t, in), "twice as many") {
 		t.Error("no base rate")
+	}
+}
+
+// TestBaseRatesWithoutAFit are those of the set that most records have, over all of its cells.
+func TestBaseRatesWithoutAFit(t *testing.T) {
+	set := func(feature string, n report.Number, counts ...[]report.Number) report.Set {
+		return report.Set{Features: []string{feature}, N: n, Counts: counts}
+	}
+	few := set("few", 10, []report.Number{8, 1, 1})
+	many := set("many", 200, []report.Number{20, 30, 50}, []report.Number{20, 50, 30})
+	some := set("some", 50, []report.Number{40, 5, 5})
+	for _, sets := range [][]report.Set{{few, many, some}, {many, few, some}, {some, few, many}} {
+		b := &builder{Input: Input{Report: &report.Report{Sets: sets}}, classes: []string{"a", "b", "c"}}
+		rates, from := b.baseRates()
+		if !slices.Equal(rates, []report.Number{.2, .4, .4}) || !strings.Contains(from, "200") ||
+			!strings.Contains(from, "many") {
+			t.Errorf("of %s first: %v %s", sets[0].Features[0], rates, from)
+		}
+	}
+	b := &builder{Input: Input{Report: &report.Report{Sets: []report.Set{set("none", 0)}}}, classes: []string{"a", "b"}}
+	if rates, from := b.baseRates(); rates != nil || from != "" {
+		t.Errorf("of no record: %v %s", rates, from)
 	}
 }
 

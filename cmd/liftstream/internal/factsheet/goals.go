@@ -47,6 +47,9 @@ func (b *builder) goals() {
 			s.Text = append(s.Text, goalSentences(&measured[i])...)
 		}
 	}
+	for _, g := range goalImportances(measured, reported) {
+		s.Blocks = append(s.Blocks, goalImportance(b, &g))
+	}
 	untold := false
 	for i := range reported {
 		g := &reported[i]
@@ -65,6 +68,37 @@ func (b *builder) goals() {
 		s.Notes = append(s.Notes, "The report of the fit (--fit) tells which features say most of each goal.")
 	}
 	b.add(s)
+}
+
+// goalImportances are the goals with the importances of their features: those of the evaluation, or else of the fit.
+func goalImportances(measured []evaluate.Goal, reported []report.Goal) (out []report.Goal) {
+	known := map[string]bool{}
+	for i := range measured {
+		if g := &measured[i]; len(g.Importance) > 0 {
+			known[g.Goal] = true
+			out = append(out, report.Goal{Goal: g.Goal, Importance: g.Importance})
+		}
+	}
+	for i := range reported {
+		if g := &reported[i]; len(g.Importance) > 0 && !known[g.Goal] {
+			out = append(out, *g)
+		}
+	}
+	return out
+}
+
+// goalImportance ranks the features by the mean size of their effects on a goal.
+func goalImportance(b *builder, g *report.Goal) Block {
+	list, note := first(g.Importance, shownGoalBars, "features")
+	title := "Importance of the features for the goal " + g.Goal
+	x := chart.Bars{Title: title, Axis: "mean size of the effect (log-odds)"}
+	t := &Table{Caption: title, Head: []string{"Feature", " Mean size of the effect", " Odds"}, Folded: true}
+	for _, f := range list {
+		x.Rows = append(x.Rows, chart.Plain(f.Feature, float64(f.Effect), text.Decimals(f.Effect, 3)))
+		t.Rows = append(t.Rows, cells(f.Feature, text.Decimals(f.Effect, 3), odds(f.Effect)))
+	}
+	caption := visible(g.Goal) + ": mean size of the effect of each feature on its score"
+	return Block{b.figure("goal-importance-"+fileName(g.Goal), noting(caption, note), x.Draw()), t}
 }
 
 // labelName is the class of the label of which the page speaks, or that there are several.

@@ -36,6 +36,9 @@ func TestGoalsHaveASection(t *testing.T) {
 			LiftInterval: evaluate.Interval{2.2, 2.8}}},
 		Profit: &evaluate.Profit{Value: evaluate.Value{Hit: 2, Contact: 1}, Paying: .2, PayingProfit: 77}},
 		{Goal: "without figures"}}
+	in.Evaluation.Goals[0].Importance = []report.Importance{{Feature: hostile[3], Effect: .5}}
+	in.Report.Goals[0].Importance = []report.Importance{{Feature: "of the fit", Effect: .9}}
+	in.Report.Goals[1].Importance = []report.Importance{{Feature: "of the fit", Effect: .7}}
 	s := New(in)
 	x := find(s)
 	if x == nil {
@@ -48,11 +51,16 @@ func TestGoalsHaveASection(t *testing.T) {
 			t.Errorf("no %q in %s", want, said)
 		}
 	}
-	if len(x.Blocks) != 5 || x.Blocks[0].Table.Rows[0][3].Text != "0.7100" || len(x.Blocks[0].Table.Rows) != 1 {
+	if len(x.Blocks) != 7 || x.Blocks[0].Table.Rows[0][3].Text != "0.7100" || len(x.Blocks[0].Table.Rows) != 1 {
 		t.Fatalf("blocks %+v", x.Blocks)
 	}
-	if rows := x.Blocks[1].Table.Rows; rows[0][0].Text != "strong" {
+	if rows := x.Blocks[3].Table.Rows; rows[0][0].Text != "strong" {
 		t.Errorf("the features are %v", rows)
+	}
+	for k, want := range []string{"0.500", "0.700"} { // that of the evaluation goes before that of the fit
+		if rows := x.Blocks[1+k].Table.Rows; len(rows) != 1 || rows[0][1].Text != want {
+			t.Errorf("the importances are %v, want %v", rows, want)
+		}
 	}
 	var page bytes.Buffer
 	if err := s.HTML(&page); err != nil {
@@ -64,12 +72,12 @@ func TestGoalsHaveASection(t *testing.T) {
 	// A report of lists that do not fit together makes a shorter table.
 	in.Report.Goals[0].Sets[0].Lift = in.Report.Goals[0].Sets[0].Lift[:2]
 	in.Report.Goals[0].Sets[0].LiftLow, in.Report.Goals[0].Sets[0].LiftHigh = nil, nil
-	if x := find(New(in)); len(x.Blocks[4].Table.Rows) != 2 {
-		t.Errorf("%d rows of two lifts", len(x.Blocks[4].Table.Rows))
+	if x := find(New(in)); len(x.Blocks[6].Table.Rows) != 2 {
+		t.Errorf("%d rows of two lifts", len(x.Blocks[6].Table.Rows))
 	}
 	// A goal without its classes is left out.
 	in.Report.Goals[0].Classes = nil
-	if x := find(New(in)); len(x.Blocks) != 1 {
-		t.Errorf("%d blocks of a goal without classes", len(x.Blocks)-1)
+	if x := find(New(in)); len(x.Blocks) != 3 {
+		t.Errorf("%d blocks of a goal without classes", len(x.Blocks)-3)
 	}
 }

@@ -32,14 +32,23 @@ func ReadFit(path string, m *model.Model) (*report.Report, error) {
 	for _, f := range r.Features {
 		names = append(names, f.Name)
 	}
-	for i := range r.Importance {
-		names = append(names, r.Importance[i].Feature)
+	names = append(names, featuresOf(r.Importance)...)
+	for i := range r.Goals {
+		names = append(names, featuresOf(r.Goals[i].Importance)...)
 	}
 	if err := belongs(m, r.Classes, names); err != nil {
 		return nil, fmt.Errorf("reading the report of the fit: %s: %w; take the report of the fit that made the model",
 			path, err)
 	}
 	return &r, nil
+}
+
+// featuresOf are the names of the features of importances.
+func featuresOf(list []report.Importance) (names []string) {
+	for i := range list {
+		names = append(names, list[i].Feature)
+	}
+	return names
 }
 
 // ReadEvaluation reads the result that 'eval --json' wrote of the model's stage. A result of other classes or features
@@ -55,8 +64,9 @@ func ReadEvaluation(path string, m *model.Model) (*evaluate.Result, error) {
 			"eval --json' writes it", path)
 	}
 	var names []string
-	for i := range r.Importance {
-		names = append(names, r.Importance[i].Feature)
+	names = append(names, featuresOf(r.Importance)...)
+	for i := range r.Goals {
+		names = append(names, featuresOf(r.Goals[i].Importance)...)
 	}
 	if err := belongs(m, r.Classes, names); err != nil {
 		return nil, fmt.Errorf("reading the evaluation: %s: %w; evaluate the configuration that the model was fitted with",

@@ -52,7 +52,7 @@ func newWorld(t testing.TB, extra string, change func(o *Options)) *world {
 	return newWorldOf(t, testConfig+extra, change)
 }
 
-// newWorldOf is newWorld of another configuration.
+// newWorldOf is newWorld of another configuration. Partition 0 is trained where the schema is that of taught.
 func newWorldOf(t testing.TB, text string, change func(o *Options)) *world {
 	t.Helper()
 	c, _, err := config.Parse("test.yaml", []byte(text), func(string) (string, bool) { return "", false })
@@ -67,7 +67,9 @@ func newWorldOf(t testing.TB, text string, change func(o *Options)) *world {
 	for p := range 2 {
 		w.parts[p] = model.NewPartition(st.Spec, int32(p))
 	}
-	w.parts[0].Events(taught(300), &model.Scores{})
+	if b := taught(300); len(st.Spec.Schema.Features) == len(b.Columns) {
+		w.parts[0].Events(b, &model.Scores{})
+	}
 	o := Options{Name: c.Name, Version: "1.2.3", Codec: st.Codec, Limits: c.HTTP.Score,
 		Now: func() time.Time { return w.now },
 		Stage: Stage{
@@ -243,8 +245,8 @@ func TestRefusals(t *testing.T) {
 		{"a partition beside ids", "/v1/score?partition=0", good, 400, "leave out the stated one"},
 		{"a partition", "/v1/score?partition=2", `{"age": 1, "plan": "a"}`, 400, "partition 2: there are 2"},
 		{"below zero", "/v1/score?partition=-1", `{"age": 1, "plan": "a"}`, 400, "parameter partition="},
-		{"many", "/v1/score", "[" + strings.Repeat(good+",", 3) + good + "]", 413, "more than 3 records"},
-		{"many lines", "/v1/score", strings.Repeat(good+"\n", 4), 413, "more than 3 records"},
+		{"many", "/v1/score", "[" + strings.Repeat(good+",", 3) + good + "]", 413, "records than http.score.rows allows, 3"},
+		{"many lines", "/v1/score", strings.Repeat(good+"\n", 4), 413, "records than http.score.rows allows, 3"},
 		{"large", "/v1/score", `"` + strings.Repeat("x", 9000) + `"`, 413, "http.score.body, 8KiB"},
 
 		{"another model", "/v2/models/x/infer", "{}", 404, `no model \"x\"`},
@@ -257,7 +259,7 @@ func TestRefusals(t *testing.T) {
 		{"no shape", "/v2/models/shop/infer", tensor(`{"name": "plan"}`), 400, "its shape must be"},
 		{"a matrix", "/v2/models/shop/infer", tensor(`{"name": "plan", "shape": [1, 2]}`), 400, "its shape must be"},
 		{"below none", "/v2/models/shop/infer", tensor(`{"name": "plan", "shape": [-1]}`), 400, "its shape must be"},
-		{"huge", "/v2/models/shop/infer", tensor(`{"name": "plan", "shape": [9000000000000000000]}`), 413, "more than 3"},
+		{"huge", "/v2/models/shop/infer", tensor(`{"name": "plan", "shape": [9000000000000000000]}`), 413, "allows, 3"},
 		{"no data", "/v2/models/shop/infer", tensor(`{"name": "plan", "shape": [1], "datatype": "BYTES"}`), 400,
 			"a list of 1 values"},
 		{"an object", "/v2/models/shop/infer", tensor(`{"name": "plan", "shape": [1], "datatype": "BYTES", "data": [{}]}`),
@@ -453,6 +455,35 @@ func TestAPartMayLackAKey(t *testing.T) {
 		want := w.send("POST", "/v1/score", strings.Join(null, "\n")+"\n")
 		if got.Code != http.StatusOK || got.Body.String() != want.Body.String() {
 			t.Errorf("%s: status %d, %.200s", name, got.Code, got.Body.String())
+		}
+	}
+}
+
+// TestAPartMayLackTheColumnOfADerivedFeature, which no feature is.
+func TestAPartMayLackTheColumnOfADerivedFeature(t *testing.T) {
+	for name, x := range map[string]struct{ kind, derive, value string }{
+		"times":   {"nominal", "hour: hour(since)", `"2024-05-01T07:00:00Z"`},
+		"numbers": {"continuous", "log: log(since)", "7"},
+	} {
+		w := newWorldOf(t, strings.Replace(testConfig, "kind: nominal}]", "kind: nominal}, {name: since, kind: "+x.kind+
+			", use: never}]", 1)+"derive: {"+x.derive+"}\n", nil)
+		first := `{"customer": "` + idOf(0, 0) + `", "age": 12, "plan": "plus", "since": ` + x.value + "}\n"
+		second := `{"customer": "` + idOf(1, 0) + `", "age": 12, "plan": "plus"`
+		got := w.send("POST", "/v1/score", first+second+"}\n")
+		want := w.send("POST", "/v1/score", first+second+`, "since": null}`+"\n")
+		if got.Code != http.StatusOK || got.Body.String() != want.Body.String() {
+			t.Errorf("%s: status %d, %.200s", name, got.Code, got.Body.String())
+		}
+	}
+}
+
+// TestARecordMayLackItsTime: it is then asked about as of now.
+func TestARecordMayLackItsTime(t *testing.T) {
+	w := newWorldOf(t, strings.Replace(testConfig, "id: customer", "id: customer\n  time: at", 1), nil)
+	record := `{"customer": "` + idOf(0, 0) + `", "age": 12, "plan": "plus"`
+	for _, rest := range []string{"", `, "at": null`, `, "at": "2023-11-14T22:00:00Z"`} {
+		if got := w.send("POST", "/v1/score", record+rest+"}\n"); got.Code != http.StatusOK {
+			t.Errorf("with %q: status %d, %.200s", rest, got.Code, got.Body.String())
 		}
 	}
 }

@@ -145,6 +145,21 @@ func TestRecordsWithoutIDsAreFoundByTheirPlace(t *testing.T) {
 	}
 }
 
+// TestTheNewestRecordOfAnIDIsFound wherever it lies in the ring: beside the oldest one, too.
+func TestTheNewestRecordOfAnIDIsFound(t *testing.T) {
+	s := schema(1, "no", "yes")
+	a := newArchive(s)
+	const n = archived / 4
+	for offset := range int64(11) {
+		b, out, l := subspaced(s, offset, n)
+		b.ID[0], b.ID[n-1] = "same", "same"
+		a.add(0, b, out, l)
+		if f, _ := a.find("same"); f == nil || f.Offset != offset || f.Row != n-1 {
+			t.Errorf("after message %d: found %+v", offset, f)
+		}
+	}
+}
+
 // TestTheArchiveIsBounded: it keeps the newest records, also of a batch that is larger than it is.
 func TestTheArchiveIsBounded(t *testing.T) {
 	s := schema(1, "no", "yes")

@@ -40,11 +40,34 @@ func evaluationIntervals(w io.Writer, r *evaluate.Result) error {
 
 // evaluationImportance prints the most important features, with the values that raise and lower scores most.
 func evaluationImportance(w io.Writer, r *evaluate.Result) error {
-	if len(r.Importance) == 0 {
-		return nil
+	if len(r.Importance) > 0 {
+		what := "the log-odds of the target"
+		if r.Positive != "" {
+			what = "the log-odds of " + r.Positive
+		}
+		fmt.Fprintf(w, "\nImportance: the mean size of a feature's contribution to %s, and the values of the highest and "+
+			"the lowest mean contribution, in the last scores\n", what)
+		head := []string{"feature", " size", "highest", "lowest"}
+		if err := text.Table(w, "", head, importanceRows(r.Importance, 15)); err != nil {
+			return err
+		}
 	}
 	var rows [][]string
-	for _, x := range r.Importance[:min(len(r.Importance), 15)] {
+	for i := range r.Goals {
+		for _, row := range importanceRows(r.Goals[i].Importance, 3) {
+			rows = append(rows, append([]string{r.Goals[i].Goal}, row...))
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	fmt.Fprintf(w, "\nImportance for the goals: the features of the largest mean contributions to the log-odds of each\n")
+	return text.Table(w, "", []string{"goal", "feature", " size", "highest", "lowest"}, rows)
+}
+
+// importanceRows are the rows of the most important features.
+func importanceRows(list []evaluate.Importance, most int) (rows [][]string) {
+	for _, x := range list[:min(len(list), most)] {
 		top, low := 0, 0
 		for i := range x.Curve {
 			if x.Curve[i].Effect > x.Curve[top].Effect {
@@ -59,11 +82,5 @@ func evaluationImportance(w io.Writer, r *evaluate.Result) error {
 		}
 		rows = append(rows, []string{x.Feature, text.Decimals(x.Effect, 3), at(top), at(low)})
 	}
-	what := "the log-odds of the target"
-	if r.Positive != "" {
-		what = "the log-odds of " + r.Positive
-	}
-	fmt.Fprintf(w, "\nImportance: the mean size of a feature's contribution to %s, and the values of the highest and the "+
-		"lowest mean contribution, in the last scores\n", what)
-	return text.Table(w, "", []string{"feature", " size", "highest", "lowest"}, rows)
+	return rows
 }
