@@ -8,12 +8,10 @@ import (
 	"testing"
 
 	"liftstream/model"
-	"liftstream/model/modeltest"
 )
 
 // TestASectionThatForgetsGetsAnotherVersion: else the next snapshot would keep the bytes of forgotten records.
 func TestASectionThatForgetsGetsAnotherVersion(t *testing.T) {
-	modeltest.Computes(t)
 	spec := newSpec(func(o *model.Options) {
 		o.TailBytes, o.WaitWindow, o.WaitBytes = 1, 0, 1<<24
 		o.DedupWindow, o.DedupBytes = 1<<50, 1<<20

@@ -193,3 +193,24 @@ func TestTogether(t *testing.T) {
 		t.Errorf("with a million columns every %d-th block is held", s.step)
 	}
 }
+
+// TestNothingIsKnownByHeart: columns of many levels with three records each tell the class of the records in hand, and
+// of no other. A copy of the class beside them is found as it is beside others.
+func TestNothingIsKnownByHeart(t *testing.T) {
+	const n, name = 1500, "copy, right in 97 %"
+	for seed := range uint64(3) {
+		columns, rows := campaign(n, seed)
+		for i := range rows {
+			positive := rows[i][3] == "sold"
+			for f := range 4 {
+				rows[i] = append(rows[i], fmt.Sprint("street ", int(n/3*uniform(seed, i, 300+f))))
+			}
+			rows[i] = append(rows[i], kinds[name](i, positive, seed))
+		}
+		columns = append(columns, "home", "work", "birth", "school", name)
+		d := describe(t, table(columns, rows), Options{Label: "outcome"})
+		if got := flags(d); !slices.Equal(got, []string{name}) {
+			t.Errorf("seed %d: leaks found %q, want %q: %+v", seed, got, name, d.column(t, name))
+		}
+	}
+}
