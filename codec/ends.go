@@ -24,3 +24,6 @@ func readWhole(r io.Reader, dst []byte) error {
 
 // SameSchema reports whether both streams have the same columns of the same types.
 func (t *TableStream) SameSchema(o *TableStream) bool { return t.s.schema.Equal(o.s.schema) }
+
+// Widened reports whether a column has a type that Arrow's library does not know, and is read as a wider one.
+func (t *TableStream) Widened() bool { return t.s.widened }

@@ -123,7 +123,7 @@ func TestTypesThatAreNotRead(t *testing.T) {
 	fb := flat{b: frames[0].meta}
 	fields, _ := fb.vector(fb.field(fb.ref(fb.field(fb.root(), messageHeader)), schemaFields), 4)
 	width := fb.field(fb.ref(fb.field(fb.ref(fields+4), fieldType)), 2)
-	for _, bits := range []byte{32, 64} {
+	for _, bits := range []byte{16, 96} {
 		fb.b[width], fb.b[width+1] = bits, 0
 		var b model.Batch
 		d := mustDecoder(t, Options{Schema: &model.Schema{Classes: []string{"a"}}})

@@ -23,6 +23,7 @@ type node struct {
 	views    bool    // a counted number of data buffers follows
 	children []*node
 	dict     *dictionary // nil = none
+	widen    widening    // of the values after the bitmap, for types that Arrow's library has no arrays of
 }
 
 // dictionary is a dictionary of a schema. Fields that name the same id share it.
@@ -46,6 +47,7 @@ type fieldReader struct {
 	over         bool
 	dicts        map[int64]*dictionary
 	unread       error // a type that is not read
+	widened      bool  // a type is read as a wider one
 }
 
 // readSchema reads a schema into s.
@@ -74,7 +76,7 @@ func readSchema(meta []byte, s *stream) *MessageError {
 	if r.bad || table == 0 {
 		return dead(ReasonDamaged, "the schema's metadata")
 	}
-	s.schema, s.dicts, s.cost = arrow.NewSchema(fields, &metadata), r.dicts, r.cost()
+	s.schema, s.dicts, s.cost, s.widened = arrow.NewSchema(fields, &metadata), r.dicts, r.cost(), r.widened
 	return nil
 }
 
@@ -247,6 +249,9 @@ func (r *fieldReader) typed(kind byte, t int, fields []arrow.Field, children []*
 	case flatNull:
 		return &node{typ: arrow.Null}
 	case flatInt:
+		if r.i32(t, 0, 0) == 128 {
+			return r.wider(&arrow.Decimal256Type{Precision: 39}, widening{from: 128, signed: r.boolean(t, 1)})
+		}
 		return plain(r.integer(t))
 	case flatFloat:
 		return plain([...]arrow.DataType{arrow.FixedWidthTypes.Float16, arrow.PrimitiveTypes.Float32,
@@ -254,15 +259,7 @@ func (r *fieldReader) typed(kind byte, t int, fields []arrow.Field, children []*
 	case flatBool:
 		return plain(arrow.FixedWidthTypes.Boolean)
 	case flatDecimal:
-		precision, scale := r.i32(t, 0, 0), r.i32(t, 1, 0)
-		width := r.i32(t, 2, 128)
-		switch in := precision > 0 && scale >= -maxScale && scale <= maxScale; {
-		case in && width == 128 && precision <= 38:
-			return plain(&arrow.Decimal128Type{Precision: precision, Scale: scale})
-		case in && width == 256 && precision <= 76:
-			return plain(&arrow.Decimal256Type{Precision: precision, Scale: scale})
-		}
-		return r.refuse("decimal%d(%d, %d)", width, precision, scale)
+		return r.decimal(t)
 	case flatDate:
 		return plain([...]arrow.DataType{arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Date64}[r.enum(t, 0, 1, 1)])
 	case flatTime:
@@ -277,7 +274,7 @@ func (r *fieldReader) typed(kind byte, t int, fields []arrow.Field, children []*
 		return plain(&arrow.DurationType{Unit: units[r.enum(t, 0, 1, 3)]})
 	case flatFixedSizeBinary:
 		width := r.i32(t, 0, 0)
-		if width <= 0 || width > 1<<21 {
+		if width < 0 || width > 1<<21 {
 			return r.refuse("fixed_size_binary[%d]", width)
 		}
 		return plain(&arrow.FixedSizeBinaryType{ByteWidth: int(width)})
@@ -295,6 +292,36 @@ func (r *fieldReader) typed(kind byte, t int, fields []arrow.Field, children []*
 		return &node{typ: arrow.BinaryTypes.StringView, validity: true, bits: []int64{128}, views: true}
 	}
 	return r.nested(kind, t, fields, children)
+}
+
+// decimal is the node of a decimal.
+func (r *fieldReader) decimal(t int) *node {
+	precision, scale, width := r.i32(t, 0, 0), r.i32(t, 1, 0), r.i32(t, 2, 128)
+	small, large := &arrow.Decimal128Type{Precision: precision, Scale: scale},
+		&arrow.Decimal256Type{Precision: precision, Scale: scale}
+	if r.stop() {
+		return nil
+	}
+	switch in := precision > 0 && scale >= -maxScale && scale <= maxScale; {
+	case in && width == 128 && precision <= 38:
+		return &node{typ: small, validity: true, bits: []int64{128}}
+	case in && width == 256 && precision <= 76:
+		return &node{typ: large, validity: true, bits: []int64{256}}
+	case in && (width == 32 && precision <= 9 || width == 64 && precision <= 18):
+		return r.wider(small, widening{from: int64(width), signed: true})
+	}
+	return r.refuse("decimal%d(%d, %d)", width, precision, scale)
+}
+
+// wider is the node of values that become those of a wider type: Arrow's library has no decimals of 32 and 64 bits, and
+// no whole numbers of 128, which Polars writes.
+func (r *fieldReader) wider(typ arrow.FixedWidthDataType, w widening) *node {
+	if r.stop() {
+		return nil
+	}
+	r.widened = true
+	w.to = int64(typ.BitWidth())
+	return &node{typ: typ, validity: true, bits: []int64{w.from}, widen: w}
 }
 
 func (r *fieldReader) timeOfDay(t int) arrow.DataType {

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"math"
 	"unicode/utf8"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -45,6 +46,20 @@ const (
 // isID reports whether a text may be an id. It goes to the scores as it is, so it must be text.
 func isID(t []byte) bool { return len(t) > 0 && len(t) <= maxID && utf8.Valid(t) }
 
+// shared reports whether value i is a float so large that other whole numbers have its bits: as an id it would be that
+// of several records. Tables with a missing id make floats of whole numbers.
+func shared(a arrow.Array, i int) bool {
+	switch a := a.(type) {
+	case *array.Float64:
+		return math.Abs(a.Value(i)) >= 1<<53
+	case *array.Float32:
+		return math.Abs(float64(a.Value(i))) >= 1<<24
+	case *array.Float16:
+		return math.Abs(float64(a.Value(i).Float32())) >= 1<<11
+	}
+	return false
+}
+
 // idCost is how many times the memory of an id's text is taken: twice while the texts are gathered, once for the ids.
 const idCost = 3
 
@@ -78,7 +93,7 @@ func (d *Decoder) fillIDsOf(dst []string, a arrow.Array, first int32) {
 		if text, is := rawText(a, i); !is || len(text) <= maxID {
 			d.text, _ = appendText(d.text, a, i)
 		}
-		if !isID(d.text[from:]) {
+		if !isID(d.text[from:]) || shared(a, i) {
 			d.text = d.text[:from]
 			d.reject(first+int32(i), ReasonID, d.o.ID, a, i)
 		}
@@ -130,7 +145,7 @@ func (x *idTexts) look(a *account, values arrow.Array, k int) bool {
 		t, _ = appendText(t, values, k)
 		x.scratch = t
 	}
-	if isID(t) {
+	if isID(t) && !shared(values, k) {
 		if !a.take(idCost * int64(len(t))) {
 			return false
 		}

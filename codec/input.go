@@ -15,6 +15,7 @@ type stream struct {
 	columns []*node
 	dicts   map[int64]*dictionary
 	cost    int64 // bytes of memory
+	widened bool  // a column is of a wider type than it says
 	events  *plan
 	labels  *plan
 }

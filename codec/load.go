@@ -238,6 +238,9 @@ func (l *loader) load(nd *node) *array.Data {
 	for _, bits := range nd.bits {
 		raw = append(raw, l.buffer(needed(n, bits)))
 	}
+	if nd.widen.to > 0 && l.err == nil {
+		raw[1] = l.widen(raw[1], n, nd.widen)
+	}
 	if nd.views {
 		raw = l.views(raw)
 	}
@@ -277,6 +280,32 @@ func (l *loader) load(nd *node) *array.Data {
 		return array.NewDataWithDictionary(nd.typ, int(n), buffers, int(nulls), 0, dict)
 	}
 	return array.NewData(nd.typ, int(n), buffers, children, int(nulls), 0)
+}
+
+// widening says how many bits the whole numbers of a buffer have, and how many they are to have; 0 = as they are.
+type widening struct {
+	from, to int64
+	signed   bool
+}
+
+// widen returns the whole numbers of a buffer, the lowest byte first, with more bits.
+func (l *loader) widen(b []byte, n int64, w widening) []byte {
+	from, to := int(w.from/8), int(w.to/8)
+	if !l.account.take(n * int64(to)) {
+		l.err = l.account.refusal()
+		return nil
+	}
+	wide := make([]byte, int(n)*to)
+	for i := range int(n) {
+		v := wide[to*i : to*(i+1)]
+		copy(v, b[from*i:from*(i+1)])
+		if w.signed && v[from-1] >= 1<<7 {
+			for k := from; k < to; k++ {
+				v[k] = 0xff
+			}
+		}
+	}
+	return wide
 }
 
 // pad gives the buffers of a union room behind their end: Arrow's writer of one row reads beyond it.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -334,6 +335,36 @@ func TestObjectsThatStopAreNoDeadLetters(t *testing.T) {
 	var m *MessageError
 	if !errors.As(err, &m) || m.Reason != ReasonTooLarge {
 		t.Error(err)
+	}
+}
+
+// TestHalvesOfPairsInObjects: an escape that is half of a surrogate pair is no text. It is nobody's id, since all such
+// ids would be one, and as a level it is counted.
+func TestHalvesOfPairsInObjects(t *testing.T) {
+	d := mustDecoder(t, Options{Schema: &model.Schema{Classes: []string{"no", "yes"},
+		Features: []model.Feature{{Name: "v", Kind: model.Nominal}}}, ID: "id", Label: "y", Input: InputJSONL})
+	value := `{"id":"a\ud83d\ude00","v":"x\ud83d\ude00","y":"no"}
+{"id":"a\ud83d","v":"x","y":"no"}
+{"id":"a\ude00","v":"x","y":"no"}
+{"id":"b","v":"x\ud83d","y":"\udc00"}
+`
+	var b model.Batch
+	bad, err := d.Decode(&Message{Value: []byte(value)}, &b, nil)
+	if err != nil || len(bad) != 2 || bad[0] != (RowError{1, ReasonID, "id", "a\uFFFD"}) || bad[1].Row != 2 ||
+		bad[1].Reason != ReasonID {
+		t.Fatalf("%v, %v", bad, err)
+	}
+	if want := []string{"a\U0001F600", "b"}; !slices.Equal(b.ID, want) || d.Changes().Text != 1 ||
+		!slices.Equal(b.Label, []int32{0, model.UnknownClass}) {
+		t.Errorf("ids %q, want %q; %d changes, labels %v", b.ID, want, d.Changes().Text, b.Label)
+	}
+	if levels := b.Columns[0].Levels; !slices.Equal(levels, []string{"x\U0001F600", "x", "x\uFFFD"}) {
+		t.Errorf("levels %q", levels)
+	}
+	var l model.Labels
+	bad, err = d.DecodeLabels(&Message{Value: []byte(value)}, &l)
+	if err != nil || l.N != 1 || len(bad) != 3 || bad[0].Reason != ReasonID || bad[2].Reason != ReasonLabel {
+		t.Errorf("%d labels, %v, %v", l.N, bad, err)
 	}
 }
 

@@ -78,3 +78,37 @@ func TestLevelsOfTheConfigurationKeepTheirTexts(t *testing.T) {
 		}
 	}
 }
+
+// TestFloatsThatAreSeveralIDs: a float that other whole numbers have become is nobody's id, alone and in a dictionary,
+// in events and in labels.
+func TestFloatsThatAreSeveralIDs(t *testing.T) {
+	real32 := arrow.PrimitiveTypes.Float32
+	for _, c := range []struct {
+		typ    arrow.DataType
+		id     string
+		shared bool
+	}{
+		{realType, "9007199254740991", false}, {realType, "9007199254740992", true}, {realType, "-9007199254740992", true},
+		{realType, "1e300", true}, {realType, "-12.5", false}, {real32, "16777215", false}, {real32, "16777216", true},
+		{arrow.FixedWidthTypes.Float16, "2047", false}, {arrow.FixedWidthTypes.Float16, "2048", true},
+		{int64Type, `"9007199254740993"`, false}, {arrow.PrimitiveTypes.Uint64, `"18446744073709551615"`, false},
+		{&arrow.DictionaryType{IndexType: int64Type, ValueType: realType}, "9007199254740991", false},
+		{&arrow.DictionaryType{IndexType: int64Type, ValueType: realType}, "9007199254740992", true},
+	} {
+		d := mustDecoder(t, Options{Schema: &model.Schema{Classes: []string{"no", "yes"},
+			Features: []model.Feature{{Name: "x"}}}, ID: "id", Label: "y"})
+		rec := record(t, []arrow.Field{field("id", c.typ), field("x", realType), field("y", utf8Type)},
+			fmt.Sprintf(`[{"id": %s, "x": 1, "y": "no"}]`, c.id))
+		m := &Message{Value: encodeStream(t, []arrow.Record{rec})}
+		var b model.Batch
+		var l model.Labels
+		bad, err := d.Decode(m, &b, nil)
+		if err != nil || (len(bad) == 1 && bad[0].Reason == ReasonID) != c.shared || b.N == len(bad) {
+			t.Errorf("%s of %s: %d rows, %v, %v", c.id, c.typ, b.N, bad, err)
+		}
+		bad, err = d.DecodeLabels(m, &l)
+		if err != nil || (len(bad) == 1 && bad[0].Reason == ReasonID) != c.shared || l.N == len(bad) {
+			t.Errorf("labels, %s of %s: %q, %v, %v", c.id, c.typ, l.ID, bad, err)
+		}
+	}
+}

@@ -15,7 +15,8 @@ type Scoring struct {
 	// Rate is the number of records a second, over all requests, beyond which requests are refused. Default 2000, which
 	// leaves a stage of a usual record most of a core; 0 = no bound.
 	Rate int `yaml:"rate"`
-	// Wait is how long a request waits for the partition that is to answer; then it is refused. Default 1s.
+	// Wait is how long a request waits for its partitions, one part after the other, all together; then it is refused.
+	// Default 1s.
 	Wait Duration `yaml:"wait"`
 }
 

@@ -117,7 +117,7 @@ func (x *Builder) fit(ctx context.Context, evidence func() *Evidence) (*Model, e
 		return nil, fmt.Errorf("fitting: no labelled record")
 	}
 	if x.Classes() < 2 {
-		return nil, fmt.Errorf("fitting: all %d labelled records are of one class", x.Len())
+		return nil, fmt.Errorf("fitting: each labelled record (%d) is of one class", x.Len())
 	}
 	ev := evidence()
 	whole := *ev

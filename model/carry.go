@@ -131,8 +131,9 @@ func Origin(section []byte) (*Schema, uint64, error) {
 // cells and weights of the scorecard, local curves, prototypes and their histograms, curves of the kernel, class
 // counts, calibration, level tables, tail, reservoir and pending store, in which new features are missing. The Model
 // that served is not carried over: scoring needs only the states of the components, and the next Fit
-// starts from these (see Before). The knowledge of a component that is no Carrier is lost until the next model. Waiting
-// records keep their values but not the memory of their scores. p must not be used afterwards.
+// starts from these (see Before). Uplift, misfit and the watch for drift begin anew, and the knowledge of a component
+// that is no Carrier is lost until the next model. Waiting records keep their values but not the memory of their
+// scores. p must not be used afterwards.
 func (p *Partition) Carry(spec *Spec) (*Partition, *Change, error) {
 	c, err := Relate(p.spec.Schema, spec.Schema)
 	if err != nil {

@@ -44,7 +44,8 @@ type Rebase struct {
 	Ahead float64
 	// Since yields, oldest first, the labelled examples (recoded) that the partition learnt after the Model's offset
 	// for it: a table of new structure must learn them on top of the Model's share for Self. A table whose structure did
-	// not change keeps its own counts and must not learn them again.
+	// not change keeps its own counts and must not learn them again. Between two of them the Rebase may be left to stand
+	// while Clock, Time and Recode go on (Prepare), unless Since is asked a second time; see DependsOnNow.
 	Since func(yield func(ex *Example) bool)
 	// shares and aheadOfShares are Since and Ahead of the scorecards of goals, whose counts are those of Model.Shares;
 	// nil = as Since.
@@ -53,6 +54,7 @@ type Rebase struct {
 	// unknown says that the Model knows no record of the state: it was made of files or of another history, or the state
 	// is empty.
 	unknown bool
+	ofNow   bool // see DependsOnNow
 }
 
 // Factory makes one kind of component, and is the one place where its structure is searched.

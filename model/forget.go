@@ -354,6 +354,7 @@ func (t *tail) empty(i int) {
 	t.class[i], t.outcomes[i] = 0, 0
 	t.weight[i], t.time[i], t.offset[i], t.row[i], t.lag[i], t.who[i] = 0, 0, 0, 0, 0, 0
 	t.touch(i)
+	t.edits++
 }
 
 // forget takes out the matching records. Each of the others stands for all offered ones still: the next offered record

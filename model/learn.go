@@ -215,6 +215,7 @@ func takeLabel(p *Partition, l *Labels, i int, c *LabelCounts) {
 		}
 		return
 	}
+	class = max(class, Unlabelled) // a text that is no class tells nothing, and the goals beside it count
 	if l.ID != nil {
 		found := meant(p.store, l.ID[i])
 		if len(found) == 0 {

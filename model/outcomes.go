@@ -95,21 +95,27 @@ const outcomeShift = 20
 // the class alone where there are none.
 func (ex *Example) stored() int64 { return int64(ex.Class) + int64(ex.Outcomes)<<outcomeShift }
 
-// unstored is the inverse of Example.stored.
+// unstored is the inverse of Example.stored. A class that is none of the schema's, beside outcomes, is Unlabelled: an
+// earlier build stored such records.
 func unstored(v int64) (class int32, o Outcomes) {
 	class = int32(v << (64 - outcomeShift) >> (64 - outcomeShift)) // with its sign
-	return class, Outcomes((v - int64(class)) >> outcomeShift)
+	o = Outcomes((v - int64(class)) >> outcomeShift)
+	if class == UnknownClass && o != 0 {
+		class = Unlabelled
+	}
+	return class, o
 }
 
 // known reports whether the class of the record is known, or that of a goal.
 func (ex *Example) known() bool { return ex.Class >= 0 || ex.Outcomes != 0 }
 
 // isStored reports whether v is the number of a class of the schema, or of Unlabelled beside a known goal, and of
-// outcomes of n goals.
+// outcomes of n goals. UnknownClass beside a known goal stands for Unlabelled.
 func isStored(v int64, classes, n int) bool {
 	class, o := unstored(v)
-	ex := Example{Class: class, Outcomes: o}
-	return ex.stored() == v && o.valid(n) && int(class) < classes && (class >= 0 || class == Unlabelled && o != 0)
+	whole := v == (&Example{Class: class, Outcomes: o}).stored() ||
+		v == (&Example{Class: UnknownClass, Outcomes: o}).stored() && o != 0
+	return whole && o.valid(n) && int(class) < classes && (class >= 0 || class == Unlabelled && o != 0)
 }
 
 // labelled returns the evidence of the records with a class, and class in place of Class: the evidence itself, but for

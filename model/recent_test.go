@@ -262,6 +262,18 @@ func TestFormerRecordsAreCarriedOver(t *testing.T) {
 		strings.Fields(got)[3] != strings.Fields(want)[3] || strings.HasSuffix(want, "0 -") {
 		t.Errorf("%s, before %s", got, want)
 	}
+	if got, want := q.Recency.Kept(), p.Recency.Kept(); got.IDs == 0 || got.IDs >= want.IDs {
+		t.Errorf("%+v are kept of %+v", got, want)
+	}
+	if same, _, err := p.Carry(recentSpec(1 << 20)); err != nil {
+		t.Error(err)
+	} else {
+		for _, name := range recencySections(p.Snapshot()) { // stream time is in the first of them
+			if !bytes.Equal(same.Snapshot()[name], p.Snapshot()[name]) {
+				t.Errorf("carried over to its own schema %s is another one", name)
+			}
+		}
+	}
 	if _, err := model.RestorePartition(recentSpec(1<<19), p.Snapshot()); err == nil {
 		t.Error("a state of other settings was taken")
 	}

@@ -15,17 +15,26 @@ var ErrModelTooOld = errors.New("model is older than the tail")
 // Swap makes m the serving model: structure is the model's, counts are the model's and this partition's own since the
 // model's mark. A model that is refused (ErrModelTooOld, ErrModelForeign, or damaged) changes nothing.
 func (p *Partition) Swap(m *Model) error {
-	if m.Fingerprint != p.spec.Options.Fingerprint {
-		return fmt.Errorf("swapping to model %d: %w", m.Version, ErrModelForeign)
-	}
-	if p.sample.tail.len() > 0 && p.sample.tail.clock[p.sample.tail.first%p.sample.tail.capacity] > p.marked(m.Marks) {
-		return fmt.Errorf("swapping to model %d: %w", m.Version, ErrModelTooOld)
+	if err := accepts(p, m); err != nil {
+		return err
 	}
 	if err := p.rebase(m, false); err != nil {
 		return fmt.Errorf("swapping to model %d: %w", m.Version, err)
 	}
 	p.version, p.trained = m.Version, true
 	refitted(p, &m.Info.Verdict)
+	return nil
+}
+
+// accepts returns the error by which a model cannot serve.
+func accepts(p *Partition, m *Model) error {
+	if m.Fingerprint != p.spec.Options.Fingerprint {
+		return fmt.Errorf("swapping to model %d: %w", m.Version, ErrModelForeign)
+	}
+	t := p.sample.tail
+	if t.len() > 0 && t.clock[t.first%t.capacity] > p.marked(m.Marks) {
+		return fmt.Errorf("swapping to model %d: %w", m.Version, ErrModelTooOld)
+	}
 	return nil
 }
 
@@ -87,20 +96,39 @@ func (p *Partition) marked(marks map[int32]Mark) float64 {
 	return 0
 }
 
+// move is what a partition is moved to by another model.
+type move struct {
+	levels     *Levels
+	recode     Recode // of the partition's levels
+	components []Component
+	scorecard  Scorecard
+}
+
+// all returns the components, the scorecard behind them.
+func (to *move) all() []Component {
+	return append(slices.Clone(to.components), Component(to.scorecard))
+}
+
+// moveTo returns the levels of a model and the partition, and empty components under them.
+func moveTo(p *Partition, m *Model) (to move, err error) {
+	to.levels = m.Levels.Clone()
+	to.recode = to.levels.Merge(p.levels)
+	to.components, to.scorecard, err = newComponents(p.spec, to.levels)
+	return to, err
+}
+
 // rebase moves copies of the components to the model, so that an error leaves the partition as it was. anew says that
 // the components begin without a state and learn nothing on top of the model.
 func (p *Partition) rebase(m *Model, anew bool) error {
-	levels := m.Levels.Clone()
-	rc := levels.Merge(p.levels)
-	components, scorecard, err := newComponents(p.spec, levels)
+	to, err := moveTo(p, m)
 	if err != nil {
 		return err
 	}
-	moved := append(slices.Clone(components), Component(scorecard))
+	moved := to.all()
 	for i, c := range p.scorer.all() {
 		name := p.spec.name(i)
 		part, ok := m.Parts[name]
-		if !ok && i < len(components) {
+		if !ok && i < len(to.components) {
 			continue // the model was made without it: it stays empty until the next one
 		}
 		if !ok {
@@ -112,7 +140,7 @@ func (p *Partition) rebase(m *Model, anew bool) error {
 			}
 		}
 		mark := p.marked(m.Marks)
-		if i == len(components) && m.Shares != nil {
+		if i == len(to.components) && m.Shares != nil {
 			mark = p.marked(m.Shares)
 		}
 		_, goals := c.(GoalScorer)
@@ -121,10 +149,10 @@ func (p *Partition) rebase(m *Model, anew bool) error {
 				if anew {
 					return
 				}
-				p.sample.tail.since(mark, rc, func(ex *Example) bool { return ex.Class < 0 && !goals || yield(ex) })
+				p.sample.tail.since(mark, to.recode, func(ex *Example) bool { return ex.Class < 0 && !goals || yield(ex) })
 			}
 		}
-		rb := &Rebase{Part: part, Self: p.self, Recode: rc, Clock: p.clock, Time: p.time.now, Since: since(mark)}
+		rb := &Rebase{Part: part, Self: p.self, Recode: to.recode, Clock: p.clock, Time: p.time.now, Since: since(mark)}
 		if anew && mark > 0 {
 			rb.Ahead = p.clock - mark
 		}
@@ -140,14 +168,19 @@ func (p *Partition) rebase(m *Model, anew bool) error {
 			return fmt.Errorf("rebasing %s: %w", name, err)
 		}
 	}
+	return install(p, m, &to)
+}
+
+// install has the partition serve the components, which were moved to the model. An error leaves it as it was.
+func install(p *Partition, m *Model, to *move) error {
 	scores, steps, err := readPercentileParts(m, len(p.counts.sum))
 	if err != nil {
 		return err
 	}
 	p.percent.rebase(scores, steps, p.self)
-	p.sample.recode(rc)
-	p.store.recode(rc)
-	p.levels = levels
-	p.scorer = newScorer(p.spec, components, scorecard)
+	p.sample.recode(to.recode)
+	p.store.recode(to.recode)
+	p.levels = to.levels
+	p.scorer = newScorer(p.spec, to.components, to.scorecard)
 	return nil
 }

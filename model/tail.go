@@ -41,6 +41,7 @@ type tail struct {
 	lag      []int32
 	who      []uint64
 	version  []uint64 // of each stored part
+	edits    uint64   // of records after they came: corrections, emptied ones, other codes
 	goals    int
 	stored   []int64 // room for the classes of a part
 }
@@ -127,6 +128,7 @@ func (t *tail) relabel(clock float64, class int32, o Outcomes) bool {
 	i := int((t.first + uint64(clock-oldest)) % t.capacity)
 	t.class[i], t.outcomes[i] = class, o
 	t.touch(i)
+	t.edits++
 	return true
 }
 
@@ -145,6 +147,28 @@ func (t *tail) since(clock float64, recode Recode, yield func(ex *Example) bool)
 			return
 		}
 	}
+}
+
+// copied returns a tail with copies of the records whose clock is at least clock.
+func (t *tail) copied(clock float64) *tail {
+	from := t.next
+	for from > t.first && t.clock[(from-1)%t.capacity] >= clock {
+		from--
+	}
+	n := t.next - from
+	c := &tail{features: t.features, capacity: max(n, 1), next: n}
+	for lo := from; lo < t.next; {
+		i := lo % t.capacity
+		j := min(i+t.next-lo, t.capacity)
+		lo += j - i
+		c.rows = append(c.rows, t.rows[int(i)*t.features:int(j)*t.features]...)
+		c.class, c.outcomes = append(c.class, t.class[i:j]...), append(c.outcomes, t.outcomes[i:j]...)
+		c.weight, c.clock = append(c.weight, t.weight[i:j]...), append(c.clock, t.clock[i:j]...)
+		c.time = append(c.time, t.time[i:j]...)
+		c.offset, c.row = append(c.offset, t.offset[i:j]...), append(c.row, t.row[i:j]...)
+		c.lag, c.who = append(c.lag, t.lag[i:j]...), append(c.who, t.who[i:j]...)
+	}
+	return c
 }
 
 // learntSince returns the first n records with a class of the tail from that clock on, emptied ones left out. before is
@@ -180,6 +204,7 @@ func (t *tail) recode(rc Recode) {
 	if rc.Identity() {
 		return
 	}
+	t.edits++
 	for i := range t.class {
 		for f := 0; f < t.features; f++ {
 			t.rows[i*t.features+f] = rc.Value(f, t.rows[i*t.features+f])

@@ -3,6 +3,7 @@ package model
 import (
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -141,8 +142,9 @@ func canonicalTime(scratch, text []byte) []byte {
 	if len(text) == 10 || len(text) < 19 || len(text) > 40 || text[7] != '-' || text[13] != ':' {
 		return text
 	}
+	plain := zoneOf(string(text))
 	for _, form := range timeForms {
-		t, err := time.Parse(form, string(text))
+		t, err := time.Parse(form, plain)
 		if err != nil {
 			continue
 		}
@@ -181,12 +183,38 @@ var timeLayouts = [...]string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z0
 	"2006-01-02 15:04:05.999999999", time.DateOnly, "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04Z07:00",
 	"2006-01-02 15:04Z07:00", "2006/01/02", "2006/01/02 15:04:05.999999999", "2006/01/02 15:04"}
 
+// zoneOf gives the zone behind a time of day the form of RFC 3339: databases and libraries write +00 (PostgreSQL,
+// DuckDB), +0000 (Polars), a space before it (Snowflake), and UTC (BigQuery). Other texts stay.
+func zoneOf(s string) string {
+	const shortest = len("2006-01-02T15:04")
+	if len(s) <= shortest || s[13] != ':' {
+		return s
+	}
+	if day, is := strings.CutSuffix(s, "UTC"); is {
+		return strings.TrimSuffix(day, " ") + "Z"
+	}
+	i := strings.LastIndexAny(s, "+-")
+	if i < shortest {
+		return s
+	}
+	day, zone := strings.TrimSuffix(s[:i], " "), s[i:]
+	switch len(zone) {
+	case len("+00"):
+		zone += ":00"
+	case len("+0000"):
+		zone = zone[:3] + ":" + zone[3:]
+	}
+	return day + zone
+}
+
 // ParseTime reads a text that is a time, in Unix nanoseconds: RFC 3339, also with a space for the T, without seconds,
-// without a zone (UTC), with slashes, or the date alone. Times outside the range of int64 nanoseconds are none.
+// without a zone (UTC), with a zone as zoneOf reads it, with slashes, or the date alone. Times outside the range of
+// int64 nanoseconds are none.
 func ParseTime(s string) (int64, bool) {
 	if len(s) < 10 || len(s) > 40 || s[4] != '-' && s[4] != '/' {
 		return 0, false
 	}
+	s = zoneOf(s)
 	for _, l := range timeLayouts {
 		if t, err := time.Parse(l, s); err == nil {
 			if y := t.Year(); y < 1678 || y > 2261 {

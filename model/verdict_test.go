@@ -148,7 +148,7 @@ func TestABuilderTakesLabelledRowsOfWeight(t *testing.T) {
 		t.Errorf("%d rows of %d classes, want 2 of 1", b.Len(), b.Classes())
 	}
 	if _, err := b.Fit(context.Background()); err == nil ||
-		err.Error() != "fitting: all 2 labelled records are of one class" {
+		err.Error() != "fitting: each labelled record (2) is of one class" {
 		t.Errorf("of one class: %v", err)
 	}
 	first := b.Exchangeable().Len()

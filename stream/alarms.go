@@ -41,18 +41,30 @@ func (w *watched) stand(p *model.Partition, now *standing) {
 	if x == nil {
 		return
 	}
-	w.alarms = min(w.alarms, x.Total())
-	now.alarms = slices.Clone(x.Found(w.alarms))
-	if x.Total() != w.alarms || x.Records() >= w.records+figuresEvery {
+	now.shown = min(w.alarms, now.alarms)
+	if now.alarms != now.shown || x.Records() >= w.records+figuresEvery {
 		f := x.Figures()
-		w.alarms, w.records = x.Total(), x.Records()
-		now.figures, now.kept = &f, append([]drift.Found(nil), x.Found(0)...)
+		w.records = x.Records()
+		now.figures, now.found = &f, append([]drift.Found(nil), x.Found(0)...)
 	}
+	w.alarms = now.alarms
+}
+
+// standAt takes the alarms that are new since the last call, up to now.alarms, of a state that has later ones.
+func (w *watched) standAt(p *model.Partition, now *standing) {
+	now.shown = min(w.alarms, now.alarms)
+	if x := model.Watch(p); x != nil && now.alarms > now.shown {
+		now.found = slices.DeleteFunc(slices.Clone(x.Found(0)), func(f drift.Found) bool { return f.Number > now.alarms })
+	}
+	w.alarms = now.alarms
 }
 
 // alarmed shows the alarms and figures of a committed transaction.
 func (b *board) alarmed(now *standing) {
-	for _, f := range now.alarms {
+	for _, f := range now.found {
+		if f.Number <= now.shown {
+			continue
+		}
 		b.o.Metrics.Drift.WithLabelValues(f.Kind.String()).Inc()
 		b.log.Warn("drift", zap.String("column", f.Column), zap.Stringer("kind", f.Kind), zap.Int64("record", f.Records),
 			zap.Float64("value", f.Value), zap.Float64("threshold", f.Threshold), zap.Uint64("alarm", f.Number))
@@ -60,7 +72,7 @@ func (b *board) alarmed(now *standing) {
 	if f := now.figures; f != nil {
 		b.o.Metrics.quality(b.id, f)
 		b.mu.Lock()
-		b.status.Watch, b.status.Alarms = f, now.kept
+		b.status.Watch, b.status.Alarms = f, now.found
 		b.mu.Unlock()
 	}
 }

@@ -159,7 +159,9 @@ func (b *board) report(t *task, now *standing) {
 	m.Duplicates.WithLabelValues("left_out").Add(float64(now.sifted.Duplicates - b.sifted.Duplicates))
 	m.Duplicates.WithLabelValues("forgotten").Add(float64(now.sifted.Forgotten - b.sifted.Forgotten))
 	b.sifted = now.sifted
-	b.remembers(now.recency)
+	if t.m.Part.Recency != nil {
+		b.remembers(now.recency)
+	}
 	m.Waiting.WithLabelValues(b.id).Set(float64(now.waits.Bytes))
 	m.WaitRecords.WithLabelValues(b.id).Set(float64(now.waits.Records))
 	m.WaitOldest.WithLabelValues(b.id).Set(time.Duration(now.waits.Oldest).Seconds())
@@ -169,16 +171,12 @@ func (b *board) report(t *task, now *standing) {
 	defer b.mu.Unlock()
 	b.status.Offset, b.status.Model = t.committed.Events, t.committed.Model
 	b.status.UnknownClass, b.status.Expired = lost.UnknownClass, lost.Expired
-	b.status.Recency = now.recency
 	b.status.Labelled, b.status.Trained = now.labelled, now.trained
 	b.ageing(t, now.labelled)
 }
 
-// remembers shows the ids that are remembered for former records, nil where none are.
-func (b *board) remembers(kept *model.Kept) {
-	if kept == nil {
-		return
-	}
+// remembers shows the ids that are remembered for former records.
+func (b *board) remembers(kept model.Kept) {
 	b.o.Metrics.RecencyIDs.WithLabelValues(b.id).Set(float64(kept.IDs))
 	b.o.Metrics.RecencyBytes.WithLabelValues(b.id).Set(float64(kept.Bytes))
 	b.o.Metrics.Evicted.Add(float64(kept.Evicted - b.gone))
@@ -187,4 +185,7 @@ func (b *board) remembers(kept *model.Kept) {
 			"(recency_evicted_total)", zap.Uint64("evicted", kept.Evicted), zap.Int("ids", kept.IDs))
 	}
 	b.gone = kept.Evicted
+	b.mu.Lock()
+	b.status.Recency = &kept
+	b.mu.Unlock()
 }

@@ -124,6 +124,7 @@ func (p *pipeline) learnLate(ctx context.Context, x *transaction) (moved bool) {
 			if x.judging.stale(t, t.s.o.Topics.Labels, r.Offset) || !p.ripe(x) {
 				return moved
 			}
+			p.whole = totalsOf(t)
 			if !t.learnLabels(ctx, x, r) {
 				p.giveUp(r.Offset, t.s.o.Topics.Labels)
 				return moved

@@ -21,11 +21,14 @@ func (t *task) takeModel() (swapped bool, orders state.Obeyed) {
 	switch {
 	case s.Version == serving && s.By <= model.Returned(t.m.Part), s.Version < serving && s.Order == 0,
 		s == t.refused, t.snapshotFirst:
+		t.ahead.drop()
 		return false, orders
 	}
 	var err error
 	if !s.Return {
-		err = t.m.Swap(s.Version)
+		if swapped, err = swapAhead(t, s); !swapped {
+			return false, orders
+		}
 	}
 	if s.Return || s.Order > 0 && errors.Is(err, model.ErrModelTooOld) {
 		orders = state.Obeyed{Returned: true, By: s.By}

@@ -29,12 +29,13 @@ type pipeline struct {
 	lastSnap   time.Time   // when the last snapshot began; zero = the next transaction begins one
 	pace       state.Pace
 	stands     standing // of the last transaction that is complete
+	whole      totals   // of the state before the message that is worked on
 	torn       bool     // the state holds a part of a message that was given up: it serves for nothing any more
 }
 
 func newPipeline(t *task) *pipeline {
 	p := &pipeline{t: t, filling: &transaction{}, outcome: make(chan error, 1), timer: time.NewTimer(time.Hour)}
-	p.pace.Rate, p.stands = float64(t.s.o.SnapshotRate), t.board.stand(t)
+	p.pace.Rate = float64(t.s.o.SnapshotRate)
 	if t.snap.Last != nil {
 		p.lastSnap = t.s.o.Now()
 	}
@@ -45,6 +46,7 @@ func newPipeline(t *task) *pipeline {
 func (p *pipeline) run(ctx context.Context) error {
 	t := p.t
 	defer p.timer.Stop()
+	defer t.ahead.drop()
 	defer func() {
 		t.s.budget.release(p.filling.reserved)
 		t.s.budget.labels.Charge(-p.late.reserved())
@@ -103,6 +105,8 @@ func (p *pipeline) loop(ctx context.Context) error {
 		case <-changed:
 			_, changed = t.s.models.Head()
 			err = p.commit(ctx)
+		case <-t.ahead.ready():
+			err = p.commit(ctx)
 		case <-tick.C: // an idle partition still finishes its snapshots
 			t.notices.tick(t.s.o.Now(), false)
 			if p.filling.since.IsZero() && (t.snap.Busy() || p.snapshotDue() || t.purge.due(t) ||
@@ -131,6 +135,7 @@ func (p *pipeline) next(ctx context.Context) error {
 	}
 	p.fill()
 	p.filling.judging.begin(p.t.dead.clock(topic, offset, p.t.s.o.Now()), p.t.m)
+	p.whole = totalsOf(p.t)
 	err := p.t.process(ctx, p.filling, &p.current.Records[0], p.t.patience())
 	if errors.Is(err, replay.ErrInterrupted) {
 		p.giveUp(offset, topic)
@@ -291,7 +296,7 @@ func (p *pipeline) complete(ctx context.Context, x *transaction) {
 		t.number(x, t.committed)
 		t.countAnswers(x)
 		if p.torn {
-			p.stands.alarms, p.stands.figures = nil, nil // told; and the state has a part of a message too many
+			p.stands = t.board.standAt(t, p.whole, &p.stands)
 		} else {
 			p.stands = t.board.stand(t)
 		}

@@ -78,5 +78,6 @@ func (e *rerun) labels(ctx context.Context, r *txn.Record) (err error) {
 // forget drops the scores that the rerun has made: the state is another one from here.
 func (e *rerun) forget() {
 	e.unscored = false
+	e.x.answers, e.x.spans, e.x.counts = nil, spans{}, tallies{dead: e.x.counts.dead} // the letters stay
 	e.x.records = slices.DeleteFunc(e.x.records, func(r txn.Record) bool { return r.Topic == e.t.s.o.Topics.Scores })
 }

@@ -92,6 +92,7 @@ type task struct {
 	advanced bool                                 // a transaction was committed
 	heard    struct{ events, labels atomic.Bool } // there was an answer
 	horizon  horizon
+	ahead    ahead
 
 	labelsHorizon horizon // of the labels topic, for metrics and status alone
 }

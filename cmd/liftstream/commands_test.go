@@ -360,11 +360,11 @@ func TestRunTakesItsFlags(t *testing.T) {
 		t.Errorf("with a model from the first record on the scores are %v", statuses)
 	}
 	// The bounds of verify: in time, the first and the last message.
-	for args, messages := range map[string]string{"": "1 scores messages with 435 records", "--to " +
+	for args, messages := range map[string]string{"": "1 scores message with 435 records", "--to " +
 		began.Add(-time.Hour).UTC().Format(time.RFC3339): "0 scores messages with 0 records", "--from " +
 		began.Add(time.Hour).UTC().Format(time.RFC3339): "0 scores messages with 0 records", "--from " +
 		began.Add(-time.Hour).UTC().Format(time.RFC3339) + " --to " + began.Add(time.Hour).UTC().Format(time.RFC3339): "1 " +
-		"scores messages with 435 records"} {
+		"scores message with 435 records"} {
 		r := w.must(append([]string{"verify", "-c", w.file}, strings.Fields(args)...)...)
 		if !strings.Contains(r.out, messages) {
 			t.Errorf("verify %s: %s%s, want %s", args, r.out, r.err, messages)

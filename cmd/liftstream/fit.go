@@ -103,8 +103,8 @@ func (f *fitting) run(ctx context.Context, a *cli.App, data []string) error {
 	}
 	read := time.Since(start)
 	if builder.Classes() < 2 {
-		return fmt.Errorf("%s: all %s are of the class %s; a fit needs records of two classes", text.Joined(data),
-			text.Count(builder.Len(), "labelled record"),
+		return fmt.Errorf("%s: each labelled record (%d) is of the class %s; a fit needs records of two classes",
+			text.Joined(data), builder.Len(),
 			stage.Spec.Schema.Classes[builder.Evidence().Class[0]])
 	}
 	fit, evidence := builder.Fit, builder.Exchangeable

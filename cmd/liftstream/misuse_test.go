@@ -63,7 +63,7 @@ func TestBadInput(t *testing.T) {
 		{[]string{"init", "bank.csv", "--label", "class", "--id", "who"}, []string{"bank.csv", `"who"`, "--id"}},
 		{[]string{"init", "bank.csv", "--label", "class", "--positive", "perhaps"}, []string{"bank.csv", `"perhaps"`,
 			"no, yes"}},
-		{[]string{"fit", "-c", "bank.yaml", "oneclass.csv"}, []string{"oneclass.csv", "all 2056 labelled records are of " +
+		{[]string{"fit", "-c", "bank.yaml", "oneclass.csv"}, []string{"oneclass.csv", "each labelled record (2056) is of " +
 			"the class no", "two classes"}},
 		{[]string{"fit", "-c", "bank.yaml", "bank.csv", "text.csv"}, []string{"text.csv", "row 4", `"age"`, `"old"`}},
 		{[]string{"fit", "-c", "none.yaml", "bank.csv"}, []string{"none.yaml", "no such file", "liftstream init"}},

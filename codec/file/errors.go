@@ -77,4 +77,13 @@ var rowRemedies = map[codec.Reason]string{
 	codec.ReasonNumber: "correct it, add the text to missing, or say how numbers are written under format",
 }
 
+// rowError says what is wrong with a row.
+func rowError(e codec.RowError) *Error {
+	if e.Reason == codec.ReasonID && e.Value != "" {
+		return &Error{Column: e.Column, Value: e.Value, Err: errors.New("not an id"), Remedy: "an id is text in UTF-8 of " +
+			"at most 8 KiB, or a number; a float from 2^53 on stands for several whole numbers: write whole numbers or text"}
+	}
+	return &Error{Column: e.Column, Value: e.Value, Err: rowErrors[e.Reason], Remedy: rowRemedies[e.Reason]}
+}
+
 func cut(b []byte) string { return string(b[:min(len(b), 100)]) }

@@ -209,8 +209,7 @@ func (r *Reader) next(b *model.Batch, c *codec.Carry) error {
 	}
 	if len(bad) > 0 {
 		e := bad[0]
-		return r.raw.at(int(e.Row), &Error{Column: e.Column, Value: e.Value, Err: rowErrors[e.Reason],
-			Remedy: rowRemedies[e.Reason]})
+		return r.raw.at(int(e.Row), rowError(e))
 	}
 	r.notes.Changes = r.notes.Add(r.d.Changes())
 	if err := r.unknownClasses(t, b); err != nil {

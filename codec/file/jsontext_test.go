@@ -1,6 +1,7 @@
 package file
 
 import (
+	"strings"
 	"testing"
 
 	"liftstream/codec"
@@ -44,5 +45,14 @@ func TestJSONTables(t *testing.T) {
 		if !failed {
 			t.Errorf("%q is read", damaged)
 		}
+	}
+}
+
+// TestHalvesOfPairsInFiles: an escape that is half of a surrogate pair is no text, like bytes that are not UTF-8.
+func TestHalvesOfPairsInFiles(t *testing.T) {
+	path := write(t, "rows.jsonl", `{"a":"x\ud83d\ude00"}`+"\n"+`{"a":"y\ud83d"}`+"\n")
+	_, err := OpenTables([]string{path}, TableOptions{})
+	if err == nil || !strings.Contains(err.Error(), `row 2 (line 2): column "a" holds "y\xed\xa0\xbd": not UTF-8`) {
+		t.Errorf("%v", err)
 	}
 }

@@ -135,8 +135,18 @@ func framed(message []byte) bool {
 	return head == continuation || head != 0 && int64(head) <= int64(len(message)-4)
 }
 
+// unknownTypes reports whether the library does not know all types of a stored Arrow schema.
+func unknownTypes(message []byte) (bool, error) {
+	t, err := codec.NewTableStream(bytes.NewReader(message))
+	var refused *codec.MessageError
+	if errors.As(err, &refused) && (refused.Reason == codec.ReasonSchema || refused.Reason == codec.ReasonNotArrow) {
+		return true, nil
+	}
+	return err == nil && t.Widened(), err
+}
+
 // checkSchema lets the guard of package codec read the stored Arrow schema before the library, which follows its
-// lengths unchecked. One with types that the guard does not know is left out: the columns then have the types of
+// lengths unchecked. One with types that the library does not know is left out: the columns then have the types of
 // Parquet.
 func (p *parquetFile) checkSchema() error {
 	for _, kv := range p.pf.MetaData().KeyValueMetadata() {
@@ -150,15 +160,14 @@ func (p *parquetFile) checkSchema() error {
 		if err == nil && !framed(message) {
 			err = errors.New("it is no message")
 		}
+		unknown := false
 		if err == nil {
-			_, err = codec.NewTableStream(bytes.NewReader(message))
+			unknown, err = unknownTypes(message)
 		}
-		var refused *codec.MessageError
 		switch {
-		case err == nil:
-		case errors.As(err, &refused) &&
-			(refused.Reason == codec.ReasonSchema || refused.Reason == codec.ReasonNotArrow):
+		case err == nil && unknown:
 			kv.Key += " left out"
+		case err == nil:
 		default:
 			return &Error{Err: fmt.Errorf("reading the Arrow schema of parquet: %w", err), Remedy: damaged}
 		}

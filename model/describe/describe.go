@@ -322,7 +322,7 @@ func (d *Description) classes(n map[string]int64, positive string) error {
 		return cmp.Compare(a.Text, b.Text)
 	})
 	if labelled == 0 {
-		return fmt.Errorf("the label column %q is empty in all %d records", d.Label, d.Records)
+		return fmt.Errorf("the label column %q is empty in each record (%s)", d.Label, count(d.Records))
 	}
 	if u := d.Records - labelled; u > 0 {
 		d.warn(d.Label, WarnUnlabelled, "%s of %s records have no class: they are scored, and learnt when their label comes",

@@ -304,7 +304,7 @@ func TestErrors(t *testing.T) {
 			"record 2: 1 cells, the header has 2"},
 		"empty": {table([]string{"x", "y"}, nil), Options{Label: "y"}, "no record"},
 		"empty label": {table([]string{"x", "y"}, [][]string{{"1", ""}, {"2", "NA"}}), Options{Label: "y"},
-			"empty in all 2 records"},
+			"empty in each record (2)"},
 		"no such positive": {table([]string{"x", "y"}, good), Options{Label: "y", Positive: "Yes"},
 			`positive class "Yes" does not occur in column "y": it has no, yes`},
 		"too many classes": {table([]string{"x", "y"}, many), Options{Label: "y"},

@@ -57,7 +57,7 @@ func settleGoals(d *Description, t Table, at []int, counted map[int]map[string]i
 		}
 		switch len(g.Classes) {
 		case 0:
-			return fmt.Errorf("the goal column %q is empty in all %d records", g.Name, d.Records)
+			return fmt.Errorf("the goal column %q is empty in each record (%s)", g.Name, count(d.Records))
 		case 1:
 			only := g.Classes[0].Text
 			other := opposite(only)

@@ -49,6 +49,9 @@ var placeholders = []string{"-", "--", "---", ".", "..", "n.a.", "N.A.", "none",
 // timeName matches the usual names of times: time, seen_at, signup_date, updatedAt, ts.
 var timeName = regexp.MustCompile(`(?i:time|date|stamp|epoch|(^|[_\-. ])(ts|at)$)|[a-z](At|Ts)$`)
 
+// yearLast matches dates whose year does not come first, with a time of day behind or without: 24.02.2026, 2/24/26.
+var yearLast = regexp.MustCompile(`^[0-9]{1,2}([./-])[0-9]{1,2}([./-])([0-9]{4}|[0-9]{2})([ T,].*)?$`)
+
 // number parses the values that a continuous column may hold: decimal numbers without NaN, infinities, hexadecimals and
 // underscores.
 func number(text string) (float64, bool) {
@@ -96,7 +99,9 @@ type profile struct {
 	levels   map[string]int64
 	dropped  bool // levels are no longer counted
 
+	spaced bool // some text has a blank
 	stamps int64
+	dates  int64  // texts that are dates to people, and no times to the stage
 	noTime string // the first value that is no time in a text
 	unit   int64  // of an epoch; -1 = no epoch
 	last   float64
@@ -131,7 +136,11 @@ func (p *profile) add(text string, isText bool) {
 			p.order(float64(t), 0)
 		} else {
 			p.notTime(text)
+			if c := text[0]; c >= '0' && c <= '9' && yearLast.MatchString(text) {
+				p.dates++
+			}
 		}
+		p.spaced = p.spaced || strings.Contains(text, " ")
 		if k := slices.IndexFunc(p.odd, func(m marked) bool { return m.text == text }); k >= 0 {
 			p.odd[k].n++
 		} else if len(p.odd) < maxOdd {
@@ -291,6 +300,12 @@ func (p *profile) nearlyTimes() int64 {
 		return n - p.stamps
 	}
 	return 0
+}
+
+// isDates reports whether the column holds dates that the stage does not read as times.
+func (p *profile) isDates() bool {
+	n := p.present()
+	return n > 0 && p.dates*100 >= n*95 && len(p.distinct) >= 3
 }
 
 // unitName is the unit of an epoch, "" where the column has none.

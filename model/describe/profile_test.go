@@ -230,6 +230,31 @@ func TestFreeTextIsLeftOut(t *testing.T) {
 	}
 }
 
+// TestTokensMayBeIds: of texts without blanks the warning says how an id is named.
+func TestTokensMayBeIds(t *testing.T) {
+	for mark, want := range map[string]bool{"": true, " x": false} {
+		d, got := columnOf(t, "Kunden-Nr.", 200, func(i int) string { return fmt.Sprint("K-", i%150, mark) })
+		if got.Role != Left || says(d, "Kunden-Nr.", WarnFreeText, "--id names it") != want {
+			t.Errorf("%q: role %d (%s), %v", mark, got.Role, got.Why, d.Warnings)
+		}
+	}
+}
+
+// TestDatesWithTheYearLastAreLeftOut: they are no times to the stage, and their levels would be learnt.
+func TestDatesWithTheYearLastAreLeftOut(t *testing.T) {
+	for form, want := range map[string]bool{"%02d.02.2026": true, "2/%d/26": true, "%d-3-2026 08:15": true,
+		"%d.2.3": false, "1.2.%d": false, "v%d.02.2026": false, "%d.02.2026x": false} {
+		d, got := columnOf(t, "v", 400, func(i int) string { return fmt.Sprintf(form, 1+i%28) })
+		if left := says(d, "v", WarnTime, "write the year first"); left != want || (got.Role == Left) != want {
+			t.Errorf("%s: role %d (%s), %v", form, got.Role, got.Why, d.Warnings)
+		}
+	}
+	d, got := columnOf(t, "v", 400, func(i int) string { return fmt.Sprintf("2026-02-%02d", 1+i%28) })
+	if got.Role != Left && got.Role != Time || says(d, "v", WarnTime, "year first") {
+		t.Errorf("the year first: role %d, %v", got.Role, d.Warnings)
+	}
+}
+
 // TestWhatIsCountedToALimit: distinct values, levels, and the numbers of a quantity; the comments say so.
 func TestWhatIsCountedToALimit(t *testing.T) {
 	p := profiled(3*maxDistinct, func(i int) string { return "v" + whole(i%(2*maxDistinct)) })

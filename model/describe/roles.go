@@ -140,6 +140,10 @@ func (d *Description) roles(t Table, profiles []profile) {
 			col.Role, col.Why = Left, fmt.Sprintf("a time but for %s", count(p.nearlyTimes()))
 			d.warn(col.Name, WarnTime, "holds times, but for %s %s, such as %q: `fit` reads no time from them",
 				count(p.nearlyTimes()), plural(p.nearlyTimes(), "record"), p.noTime)
+		case p.isDates():
+			col.Role, col.Why = Left, "dates that are not read as times"
+			d.warn(col.Name, WarnTime, "holds dates such as %q, which are not read as times: write the year first, as in "+
+				"2026-02-24, and 'derive' makes features of them", p.noTime)
 		case p.isID(col.Name):
 			col.Role, col.Why = Left, anID
 		case col.Kind == model.Nominal && p.distinctShare() > 0.5 && p.present() >= 100:
@@ -147,6 +151,12 @@ func (d *Description) roles(t Table, profiles []profile) {
 			if t.format(c).Text && p.texts() == 0 {
 				col.Why = "numbers that its type has as text"
 				d.warn(col.Name, WarnFreeText, "holds numbers as text, of which `fit` reads none: write them as numbers")
+				break
+			}
+			if !p.spaced && p.missing == 0 {
+				col.Why = "hardly a value occurs twice"
+				d.warn(col.Name, WarnFreeText, "hardly a value occurs twice: it cannot be a feature; --id names it, if it says "+
+					"who a record is about")
 				break
 			}
 			d.warn(col.Name, WarnFreeText, "hardly a value occurs twice: it cannot be a feature")
@@ -225,7 +235,7 @@ func (d *Description) checkTime(col *Column, p *profile) bool {
 	case p.integers == n:
 		return true
 	}
-	d.warn(col.Name, WarnTime, "%s of %s values are no times that the stage reads: RFC 3339, a date, or integer "+
-		"milliseconds", count(n-p.stamps-p.integers), count(n))
+	d.warn(col.Name, WarnTime, "%s of %s values are no times that the stage reads: RFC 3339, a date with the year "+
+		"first, or integer milliseconds", count(n-p.stamps-p.integers), count(n))
 	return false
 }

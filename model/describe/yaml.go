@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"liftstream/model"
 )
@@ -56,7 +57,7 @@ func (d *Description) YAML() []byte {
 	wide := 0
 	for i := range d.Columns {
 		if c := &d.Columns[i]; c.Role == Feature || c.Role == Leak || c.Role == Left {
-			wide = max(wide, min(70, len(c.entry())+2))
+			wide = max(wide, min(70, utf8.RuneCountInString(c.entry())+2))
 		}
 	}
 	features := 0
@@ -69,9 +70,13 @@ func (d *Description) YAML() []byte {
 			if c.Why != "" {
 				line("    # %s %s", comment(c.Name), comment(c.Why))
 			}
-			line("    - %s%s# %s", e, pad(wide-len(e)), c.facts(d.Records))
+			line("    - %s%s# %s", e, pad(wide-utf8.RuneCountInString(e)), c.facts(d.Records))
 		case Left:
-			line("    # - %s%s# left out: %s", comment(e), pad(wide-len(e)-2), comment(c.Why))
+			why := c.Why
+			if why == aTime {
+				why += fmt.Sprintf("; listed with 'use: never' it serves derive, as in age(%q, d)", c.Name)
+			}
+			line("    # - %s%s# left out: %s", comment(e), pad(wide-utf8.RuneCountInString(e)-2), comment(why))
 		}
 	}
 	if features == 0 {

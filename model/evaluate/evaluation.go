@@ -149,12 +149,13 @@ func (e *Evaluation) Result(run Run) (*Result, error) {
 	for _, s := range e.sets {
 		s.Sort()
 	}
+	var gini Interval // of the lead
 	if len(e.sets) > 0 {
 		main := e.sets[e.lead]
 		r.Scored = int64(main.Len())
 		r.Gains, r.Curve = main.Gains(e.schema.Positive), main.Curve()
 		if len(r.Gains) > 0 {
-			r.Profit = gainsIntervals(main, r.Gains, main.target(e.schema.Positive), e.Value, e.seed)
+			r.Profit, gini = gainsIntervals(main, r.Gains, main.target(e.schema.Positive), e.Value, e.seed)
 		}
 		if run.Protocol == "prequential" {
 			r.Drift, r.DriftRecords = e.drift.Report(), DriftRecords
@@ -167,12 +168,15 @@ func (e *Evaluation) Result(run Run) (*Result, error) {
 		}
 	}
 	for m, s := range e.sets {
-		figures := s.Metrics(e.schema.Positive, e.seed)
-		if b := r.Baselines; b != nil {
-			figures.KappaTemporal = Number(beyond(float64(figures.Accuracy), float64(b.NoChange)))
-			figures.KappaMajority = Number(beyond(float64(figures.Accuracy), float64(b.Majority)))
+		of := figures(s, e.schema.Positive, e.seed)
+		if of.GiniInterval = gini; m != e.lead || len(r.Gains) == 0 || s.Classes > 2 {
+			of.GiniInterval = giniInterval(s, e.schema.Positive, e.seed)
 		}
-		r.Methods[e.methods[m]] = figures
+		if b := r.Baselines; b != nil {
+			of.KappaTemporal = Number(beyond(float64(of.Accuracy), float64(b.NoChange)))
+			of.KappaMajority = Number(beyond(float64(of.Accuracy), float64(b.Majority)))
+		}
+		r.Methods[e.methods[m]] = of
 		if all := e.Set(MethodAll); all != nil && all != s {
 			d, err := all.Compare(s, e.seed)
 			if err != nil {

@@ -117,6 +117,7 @@ func TestAnEvaluationByHand(t *testing.T) {
 		if len(gains) > 0 {
 			gainsIntervals(sets[1], gains, sets[1].target(positive), Value{}, 5)
 		}
+		sameGini(t, got, sets, positive)
 		if !reflect.DeepEqual(got.Gains, gains) || !reflect.DeepEqual(got.Curve, sets[1].Curve()) {
 			t.Errorf("positive %d: gains or curve are not those of %s", positive, MethodAll)
 		}
@@ -421,6 +422,17 @@ func TestRowsOfAMessage(t *testing.T) {
 		}
 		if m.reset(); b.N != 0 || len(b.Label)+len(b.Time)+len(b.Columns[1].Levels) != 0 {
 			t.Errorf("message %d is not empty: %+v", round, b)
+		}
+	}
+}
+
+// sameGini: the interval of Gini is that of each method by itself, though the one of the gains has it of their
+// resamples.
+func sameGini(t *testing.T, got *Result, sets [2]*Set, positive int) {
+	t.Helper()
+	for k, method := range []string{"poor", MethodAll} {
+		if got, want := got.Methods[method].GiniInterval, sets[k].Metrics(positive, 5).GiniInterval; got != want {
+			t.Errorf("positive %d: %s has Gini in %v, want %v", positive, method, got, want)
 		}
 	}
 }

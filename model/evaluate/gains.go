@@ -46,9 +46,10 @@ func resamples(n int) int { return max(fewestResamples, min(Replicates, gainsWor
 type descending struct {
 	score  []float64
 	weight []float64
-	hit    []bool
+	hit    []float64 // the weight of a positive, else 0
 	block  []int32
 	blocks int
+	ends   []int32 // of each run of one score, the place behind its last record
 }
 
 // descend sorts the records of weight by the propensity of class c. Ties are in stream order, and no figure depends on
@@ -73,8 +74,17 @@ func descend(s *Set, c int) *descending {
 	for _, i := range order {
 		r.score = append(r.score, s.P[int(i)*s.Classes+c])
 		r.weight = append(r.weight, s.Weight[i])
-		r.hit = append(r.hit, int(s.Class[i]) == c)
+		hit := 0.
+		if int(s.Class[i]) == c {
+			hit = s.Weight[i]
+		}
+		r.hit = append(r.hit, hit)
 		r.block = append(r.block, block[i])
+	}
+	for i, score := range r.score {
+		if i+1 == len(r.score) || r.score[i+1] != score {
+			r.ends = append(r.ends, int32(i+1))
+		}
 	}
 	return r
 }
@@ -91,44 +101,34 @@ func (r *descending) draw(times []float64, seed, replicate uint64) {
 
 // curve is the gains curve of a resample: after each run of one score the weights of records and of positives.
 type curve struct {
-	score, n, pos []float64
-	auc           float64 // NaN where one side is empty
+	n, pos []float64
+	auc    float64 // NaN where one side is empty
 }
 
-// at fills the curve for a resample; times is the number of times that each block counts.
+// at fills the curve for a resample; times is the number of times that each block counts. It is most of the work of an
+// evaluation of few records.
 func (c *curve) at(r *descending, times []float64) {
-	c.score, c.n, c.pos = c.score[:0], c.n[:0], c.pos[:0]
-	var n, pos, pairs, stepN, stepPos float64
-	end := func(score float64) {
-		if stepN == 0 {
-			return
+	c.n, c.pos = slices.Grow(c.n[:0], len(r.ends))[:len(r.ends)], slices.Grow(c.pos[:0], len(r.ends))[:len(r.ends)]
+	weight, hit, block := r.weight, r.hit[:len(r.weight)], r.block[:len(r.weight)]
+	var n, pos, pairs float64
+	i := 0
+	for k, end := range r.ends {
+		var stepN, stepPos float64
+		for ; i < int(end); i++ {
+			t := times[block[i]]
+			stepN += weight[i] * t
+			stepPos += hit[i] * t
 		}
 		// negatives of this run score below all positives before, and tie with those of the run
 		pairs += (stepN - stepPos) * (pos + stepPos/2)
 		n, pos = n+stepN, pos+stepPos
-		c.score, c.n, c.pos = append(c.score, score), append(c.n, n), append(c.pos, pos)
-		stepN, stepPos = 0, 0
-	}
-	for i, score := range r.score {
-		w := r.weight[i] * times[r.block[i]]
-		stepN += w
-		if r.hit[i] {
-			stepPos += w
-		}
-		if i+1 == len(r.score) || r.score[i+1] != score {
-			end(score)
-		}
+		c.n[k], c.pos[k] = n, pos
 	}
 	c.auc = pairs / (pos * (n - pos))
 }
 
 // total is the weight of all records, and of the positives.
-func (c *curve) total() (n, pos float64) {
-	if len(c.n) == 0 {
-		return 0, 0
-	}
-	return c.n[len(c.n)-1], c.pos[len(c.pos)-1]
-}
+func (c *curve) total() (n, pos float64) { return c.first(len(c.n)) }
 
 // top is the weight of the positives among the records of the highest scores, of the weight want. Of a run at the edge
 // a share is taken, as Ranking.Top does it. from is the place of the last run of a call with a smaller weight, 0 for
@@ -149,15 +149,20 @@ func (c *curve) top(want float64, from int) (pos float64, at int) {
 // profit is that of the records of the highest scores as a share of the weight of all.
 func (v Value) profit(n, pos, total float64) float64 { return (v.Hit*pos - v.Contact*n) / total }
 
-// paying is the weight of the records and positives before the cut by propensity.
-func (c *curve) paying(v Value) (n, pos float64) {
-	for i, score := range c.score {
-		if !v.Pays(score) {
-			break
-		}
-		n, pos = c.n[i], c.pos[i]
+// paying is the number of runs before the cut by propensity.
+func (r *descending) paying(v Value) (runs int) {
+	for runs < len(r.ends) && v.Pays(r.score[r.ends[runs]-1]) {
+		runs++
 	}
-	return n, pos
+	return runs
+}
+
+// first is the weight of the records and of the positives of the first runs.
+func (c *curve) first(runs int) (n, pos float64) {
+	if runs == 0 {
+		return 0, 0
+	}
+	return c.n[runs-1], c.pos[runs-1]
 }
 
 // spread gathers the resamples of one figure.
@@ -262,13 +267,13 @@ func (r *descending) derivatives(by []float64) float64 {
 	}
 	var n0, pos0 float64 // of the runs above
 	run := 0
-	for i, score := range r.score {
-		if score != all.score[run] {
+	for i := range r.score {
+		if i == int(r.ends[run]) {
 			n0, pos0 = all.n[run], all.pos[run]
 			run++
 		}
 		above, side := pos0+(all.pos[run]-pos0)/2, n-pos
-		if r.hit[i] {
+		if r.hit[i] > 0 {
 			above, side = n-pos-(n0-pos0)-(all.n[run]-n0-all.pos[run]+pos0)/2, pos
 		}
 		by[r.block[i]] += r.weight[i] * (above/(n-side) - all.auc) / side
@@ -277,8 +282,9 @@ func (r *descending) derivatives(by []float64) float64 {
 }
 
 // gainsIntervals adds the block bootstrap intervals to a gains table of class c, and returns the profits with v, nil
-// where none is given. Profits are scaled to the weight of all records.
-func gainsIntervals(s *Set, gains []Gain, c int, v Value, seed uint64) *Profit {
+// where none is given. Profits are scaled to the weight of all records. gini is the interval of 2 AUC - 1 of the class
+// by the same resamples: that of giniInterval where there are two classes.
+func gainsIntervals(s *Set, gains []Gain, c int, v Value, seed uint64) (profit *Profit, gini Interval) {
 	r := descend(s, c)
 	once := make([]float64, r.blocks)
 	for i := range once {
@@ -289,7 +295,8 @@ func gainsIntervals(s *Set, gains []Gain, c int, v Value, seed uint64) *Profit {
 	total, positives := k.total()
 	unit := !slices.ContainsFunc(r.weight, func(w float64) bool { return w != 1 })
 	lifts, captures, profits := make([]spread, len(gains)), make([]spread, len(gains)), make([]spread, len(gains))
-	var paying spread
+	var paying, ginis spread
+	runs := r.paying(v)
 	times := make([]float64, r.blocks)
 	for rep := range resamples(s.Len()) {
 		if r.blocks < 2 {
@@ -297,6 +304,7 @@ func gainsIntervals(s *Set, gains []Gain, c int, v Value, seed uint64) *Profit {
 		}
 		r.draw(times, seed, uint64(rep))
 		k.at(r, times)
+		ginis.add(2*k.auc - 1)
 		n, pos := k.total()
 		at := 0
 		for g := range gains {
@@ -310,7 +318,7 @@ func gainsIntervals(s *Set, gains []Gain, c int, v Value, seed uint64) *Profit {
 			captures[g].add(hits / pos)
 			profits[g].add(v.profit(want, hits, n))
 		}
-		paid, hits := k.paying(v)
+		paid, hits := k.first(runs)
 		paying.add(v.profit(paid, hits, n))
 	}
 	for g := range gains {
@@ -321,8 +329,9 @@ func gainsIntervals(s *Set, gains []Gain, c int, v Value, seed uint64) *Profit {
 			x.Profit, x.ProfitInterval = &profit, &interval
 		}
 	}
+	gini = ginis.interval(1)
 	if !v.Given() {
-		return nil
+		return nil, gini
 	}
 	k.at(r, once)
 	p := &Profit{Value: v, PayingInterval: paying.interval(total), All: Number(total * v.profit(total, positives, total))}
@@ -331,7 +340,7 @@ func gainsIntervals(s *Set, gains []Gain, c int, v Value, seed uint64) *Profit {
 			p.BestProfit, p.Best = profit, Number(k.n[i]/total)
 		}
 	}
-	n, pos := k.paying(v)
+	n, pos := k.first(runs)
 	p.Paying, p.PayingProfit = Number(n/total), Number(total*v.profit(n, pos, total))
-	return p
+	return p, gini
 }

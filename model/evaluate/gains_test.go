@@ -167,7 +167,7 @@ func TestGainsAgainstASlowProgram(t *testing.T) {
 						}
 					}
 				}
-				if gotN, gotPos := fast.paying(v); math.Abs(gotN-paidN) > 1e-9 || math.Abs(gotPos-paidPos) > 1e-9 {
+				if gotN, gotPos := fast.first(r.paying(v)); math.Abs(gotN-paidN) > 1e-9 || math.Abs(gotPos-paidPos) > 1e-9 {
 					t.Fatalf("replicate %d: %v and %v pay, want %v and %v", rep, gotN, gotPos, paidN, paidPos)
 				}
 			}
@@ -180,7 +180,7 @@ func TestIntervalsOfGains(t *testing.T) {
 	s := gainSet(t, 100, .1, false, 2)
 	v := Value{Hit: 40, Contact: 12}
 	gains := s.Gains(0)
-	p := gainsIntervals(s, gains, 0, v, 3)
+	p, ofGains := gainsIntervals(s, gains, 0, v, 3)
 	var lift, capture, profit, gini []float64
 	for rep := range uint64(resamples(s.Len())) {
 		slow := resampled(s, 3, rep)
@@ -195,7 +195,8 @@ func TestIntervalsOfGains(t *testing.T) {
 		got  Interval
 		want []float64
 	}{"lift": {gains[3].LiftInterval, lift}, "capture": {gains[3].CaptureInterval, capture},
-		"profit": {*gains[3].ProfitInterval, profit}, "gini": {s.Metrics(0, 3).GiniInterval, gini}} {
+		"profit": {*gains[3].ProfitInterval, profit}, "gini": {s.Metrics(0, 3).GiniInterval, gini},
+		"gini of the gains": {ofGains, gini}} {
 		slices.Sort(c.want)
 		for k, q := range []float64{.025, .975} {
 			if want := quantile(c.want, q); math.Abs(float64(c.got[k])-want) > 1e-9 {
@@ -264,7 +265,7 @@ func TestGainsOfLittle(t *testing.T) {
 	}
 	m := one.Metrics(1, 1)
 	gains := one.Gains(1)
-	p := gainsIntervals(one, gains, 1, Value{Hit: 2, Contact: 1}, 1)
+	p, _ := gainsIntervals(one, gains, 1, Value{Hit: 2, Contact: 1}, 1)
 	if !math.IsNaN(float64(m.Gini)) || !nan(m.GiniInterval) || !nan(gains[0].LiftInterval) ||
 		p.BestProfit != 0 || p.Best != 0 || p.PayingProfit != -200 || p.Paying != 1 || p.All != -200 {
 		t.Errorf("one class: %v %v %+v %+v", m.Gini, m.GiniInterval, gains[0], p)

@@ -65,9 +65,9 @@ func (e *Evaluation) goalFigures() (goals []Goal) {
 			all += g.set.Weight[i]
 			yes += g.set.Weight[i] * float64(class)
 		}
-		x.BaseRate, x.Metrics = Number(yes/all), g.set.Metrics(1, e.seed)
+		x.BaseRate, x.Metrics = Number(yes/all), figures(g.set, 1, e.seed)
 		x.Gains = g.set.Gains(1)
-		x.Profit = gainsIntervals(g.set, x.Gains, 1, g.value, e.seed)
+		x.Profit, x.GiniInterval = gainsIntervals(g.set, x.Gains, 1, g.value, e.seed)
 		goals = append(goals, x)
 	}
 	return goals

@@ -184,6 +184,13 @@ func (s *Set) AUCBlocks() float64 {
 // positive one when it is not negative, else the second of two classes, else they are means over the classes for which
 // they are defined.
 func (s *Set) Metrics(positive int, seed uint64) *Metrics {
+	m := figures(s, positive, seed)
+	m.GiniInterval = giniInterval(s, positive, seed)
+	return m
+}
+
+// figures is Metrics without the interval of Gini.
+func figures(s *Set, positive int, seed uint64) *Metrics {
 	m := &Metrics{
 		LogLoss: Number(s.LogLoss()), AUCBlocks: Number(s.AUCBlocks()), Brier: Number(s.Brier()),
 		LiftAt: map[string]Number{}, LogLossInterval: s.logLossInterval(seed),
@@ -216,7 +223,7 @@ func (s *Set) Metrics(positive int, seed uint64) *Metrics {
 			lift[k].add(r.Lift(share))
 		}
 	}
-	m.Gini, m.GiniInterval = 2*auc.number()-1, giniInterval(s, positive, seed)
+	m.Gini = 2*auc.number() - 1
 	m.AUC, m.AveragePrecision, m.KS, m.CalibrationError = auc.number(), ap.number(), ks.number(), ece.number()
 	m.CalibrationSlope, m.CalibrationIntercept = slope.number(), intercept.number()
 	for k, share := range liftShares {

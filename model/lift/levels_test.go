@@ -134,3 +134,41 @@ func TestTenThousandLevels(t *testing.T) {
 		}
 	}
 }
+
+// TestARecodeMovesLevelsWithACell: the records of a level with a cell of its own go to that of its new code. Those of
+// levels beyond are not told apart, and stay together whatever their new codes are.
+func TestARecodeMovesLevelsWithACell(t *testing.T) {
+	s := &model.Schema{Classes: []string{"no", "yes"}, Positive: 1, Features: []model.Feature{
+		{Name: "a", Kind: model.Nominal}, {Name: "b", Kind: model.Nominal}, {Name: "c", Kind: model.Nominal},
+		{Name: "x", Kind: model.Continuous}}}
+	set := newSet(s, []int32{0, 1, 2, 3}, Mahalanobis, []part{{features: []int32{3}, cuts: []float64{0}}})
+	last := float64(set.levels[0].cap - 1)
+	for _, l := range set.levels {
+		if float64(l.cap-1) != last || last < 4 {
+			t.Fatalf("cells of a level: %+v", set.levels)
+		}
+	}
+	const levels = 20
+	turned := make([]uint32, levels) // the codes of two features, from the last to the first
+	for i := range turned {
+		turned[i] = uint32(levels - 1 - i)
+	}
+	recode := model.Recode{turned, nil, turned, nil}
+	old, want := NewTable(2), NewTable(2)
+	for i := range 3000 {
+		h := mix(uint64(i))
+		row := model.Row{float64(h % levels), float64(h >> 8 % levels), float64(h >> 16 % levels), float64(h>>24%2) - .5}
+		class, weight := int(h>>32%2), float64(1+h>>40%3)
+		old.add(set.Cell(row), class, 1, weight)
+		for f, codes := range recode {
+			if codes != nil && row[f] < last {
+				row[f] = float64(codes[int(row[f])])
+			}
+		}
+		want.add(set.Cell(row), class, 1, weight)
+	}
+	set.recode(old, recode)
+	if string(appendTable(nil, old)) != string(appendTable(nil, want)) {
+		t.Errorf("counts %v, want %v", old.n, want.n)
+	}
+}

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"math"
 	"slices"
 	"testing"
 )
@@ -55,6 +56,38 @@ func TestPrototypesBesideAForgottenOneStay(t *testing.T) {
 	for k, was := range before {
 		if got, ok := after[k]; ok && !slices.Equal(got, was) {
 			t.Errorf("prototype %x says %v beside the others, and said %v", k, got, was)
+		}
+	}
+}
+
+// TestNewestRecordsAfterAForgottenPrototype: the cells by which newest records are passed over are cut by prototypes.
+// After some of these are forgotten the votes are those of the definition still.
+func TestNewestRecordsAfterAForgottenPrototype(t *testing.T) {
+	for _, w := range []way{byScan, byPacks} {
+		c, ex := serving(t, 300)
+		for i := range ex[300:] {
+			c.Learn(&ex[300+i])
+		}
+		c = served(t, c, w)
+		var keys []uint64
+		for i := 0; i < 300; i++ {
+			if !(ex[i].Row[0] > 0) {
+				keys = append(keys, c.Keys(&ex[i])...)
+			}
+		}
+		most := len(c.structure.prototypes.class)
+		if found := c.Forget(keys); found < most/4 || found > most*3/4 {
+			t.Fatalf("%d of %d prototypes are forgotten", found, most)
+		}
+		out := make([]float64, 2*len(c.schema.Classes))
+		for i := range ex {
+			c.Inputs(ex[i].Row, out)
+			want := slowNewest(c.structure, ex[300:], ex[i].Row)
+			for y, v := range want {
+				if got := out[len(want)+y]; !(math.Abs(got-v) <= 1e-12*max(1, math.Abs(v))) {
+					t.Fatalf("way %v, record %d: %v, want %v", w, i, out[len(want):], want)
+				}
+			}
 		}
 	}
 }

@@ -138,3 +138,45 @@ func TestMergeOfAnyBase(t *testing.T) {
 		t.Errorf("class 0: %v, squares %v", newer.total[0], newer.squares[0])
 	}
 }
+
+// TestCountsAsOfARecord: each record weighs by its half-lives before the named one, its square by twice as many, and
+// one of a base behind it keeps the base.
+func TestCountsAsOfARecord(t *testing.T) {
+	a := axis{nominal: true}
+	g := newHistogram(&a, 2)
+	g.base = 3
+	const half = 10.
+	var missing, total, squares [2]float64
+	at := [2]float64{} // of the cells
+	for i := range 8 {
+		clock, weight, y := 30+float64(10*i), float64(1+i%3), int32(i%2)
+		v, w := float64(i%4/2), weight*math.Exp2(clock/half-12)
+		if i > 5 {
+			v = math.NaN()
+			missing[y] += w
+		} else {
+			at[i%4/2] += w
+		}
+		g.add(&a, 2, v, y, weight, clock, half)
+		total[y], squares[y] = total[y]+w, squares[y]+w*w
+	}
+	for _, halves := range []float64{12, -5} {
+		by := 1.
+		if halves < g.base {
+			by = math.Exp2(12 - g.base) // a record of the base weighs 1
+		}
+		o := g.asOf(halves)
+		for y := range 2 {
+			for name, v := range map[string][2]float64{"missing": {o.missing[y], missing[y] * by},
+				"all": {o.total[y], total[y] * by}, "squares": {o.squares[y], squares[y] * by * by},
+				"a cell": {o.n[2*y] + o.n[2*y+1], at[y] * by}} {
+				if math.Abs(v[0]-v[1]) > 1e-12*v[1] {
+					t.Errorf("as of %v half-lives, %s %d: %v, want %v", halves, name, y, v[0], v[1])
+				}
+			}
+		}
+		if o.base != 0 || g.base != 3 {
+			t.Errorf("the bases are %v and %v", o.base, g.base)
+		}
+	}
+}

@@ -192,6 +192,10 @@ func TestPartitionsForgetByTheirOwnRecords(t *testing.T) {
 	if got := total(g.total); math.Abs(got-2*remembered) > .5 {
 		t.Errorf("the two partitions remember %v records, want %v", got, 2*remembered)
 	}
+	squares := 1 / (1 - math.Exp2(-2./50)) // of the weights
+	if got := total(g.squares); math.Abs(got-2*squares) > .5 {
+		t.Errorf("the squared weights sum to %v, want %v", got, 2*squares)
+	}
 	if share := g.n[1] / (g.n[0] + g.n[1]); math.Abs(share-.5) > .02 {
 		t.Errorf("%v of the records with a are yes, want a half", share)
 	}

@@ -311,6 +311,9 @@ func (s *Scorecard) takeOver(m *part, self *contribution, others *tables, n floa
 	s.mass = mass{}
 	s.cur = s.prior0()
 	s.startCells(s.cur, s.axes)
+	if self == nil || self.records > rb.Clock || rb.Time != 0 && self.time > rb.Time {
+		rb.DependsOnNow()
+	}
 	if self != nil {
 		time := self.time
 		if rb.Time != 0 {

@@ -27,20 +27,32 @@ type sample struct {
 }
 
 // shownLift is usedLift, NaN where it cannot be told from 1: where the change of the target's log-odds from its base
-// rate p_0 is at most shownFrom of the standard deviations that it has where p_0 is the rate of the cell. The effect
-// has no say in it. weight is the sum that towards returned of the feature.
+// rate p_0, or the change to first order in the rate (surely), is at most shownFrom of the standard deviations that it
+// has where p_0 is the rate of the cell. The effect has no say in it. weight is the sum that towards returned of the
+// feature.
 func (s *weights) shownLift(i, target int, weight float64, dir []float64) float64 {
 	if s.margins > 1 && !s.opt.Follow {
-		if lift, change, base := s.softLift(target, weight); tells(s, i, weight, change, base) {
+		if lift, change, base := s.softLift(target, weight); tells(s, i, weight, surely(change, base), base) {
 			return lift
 		}
 		return math.NaN()
 	}
 	change, z := changeOf(s, target, weight, dir)
-	if !tells(s, i, weight, change, 1/(1+z)) {
+	if base := 1 / (1 + z); !tells(s, i, weight, surely(change, base), base) {
 		return math.NaN()
 	}
 	return liftOf(change, z)
+}
+
+// surely is the smaller of a change of log-odds from a rate p_0 to p and its first order, (p - p_0)/(p_0 (1 - p_0)).
+// Counts of a rare class are skewed: with none of 200 records where two are expected, which chance makes one time in
+// seven, the log-odds go down by four, far more than their standard deviation of .7, and the first order by one.
+func surely(change, base float64) float64 {
+	p := base / (base + (1-base)*math.Exp(-change))
+	if first := (p - base) / (base * (1 - base)); math.Abs(first) < math.Abs(change) {
+		return first
+	}
+	return change
 }
 
 // usedLift is the lift of the class target in the record's cell of a feature, as the score used it, p/p_0: the rate of

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"liftstream/model"
@@ -132,6 +133,50 @@ func TestUsedLift(t *testing.T) {
 					t.Errorf("%d classes, labels %v late: lift %v, want %v", classes, lag, r.Lift, want)
 				}
 			}
+		}
+	}
+}
+
+// TestLiftsOfARareClass: where records of a class are few, a level without any of them is nothing beside chance, and so
+// is one without the other class. A lift is shown where it is more than that.
+func TestLiftsOfARareClass(t *testing.T) {
+	const seeds, n, features, levels = 8, 4000, 10, 20
+	for _, rate := range []float64{.01, .04, .99} {
+		shown, scores := 0, 0
+		for seed := range uint64(seeds) {
+			d := &table{schema: &model.Schema{Classes: []string{"a", "b"}, Positive: 1}}
+			for f := range features {
+				d.schema.Features = append(d.schema.Features, model.Feature{Name: fmt.Sprint("level", f), Kind: model.Nominal,
+					Levels: strings.Split("abcdefghijklmnopqrst", "")})
+			}
+			d.levels = model.NewLevels(d.schema)
+			r := rand.New(rand.NewPCG(seed, 2))
+			for range n {
+				row := make(model.Row, features)
+				for f := range row {
+					row[f] = float64(r.IntN(levels))
+				}
+				class := int32(0)
+				if p := r.Float64(); p < rate && row[0] != 7 {
+					class = 1
+				}
+				d.rows, d.class = append(d.rows, row), append(d.class, class)
+			}
+			s := open(d, Default(), standard, 300)
+			prequential(s, d, 0)
+			for i := range 100 {
+				if scores++; showsLift(reasonsOf(s, d.rows[n-1-i])[1:]) {
+					shown++
+				}
+			}
+			row := slices.Clone(d.rows[n-1])
+			if row[0] = 7; rate > .1 && !showsLift(reasonsOf(s, row)[:1]) {
+				t.Errorf("seed %d: no lift of the level that the class never has", seed)
+			}
+		}
+		t.Logf("rate %v: some lift in %d of %d scores", rate, shown, scores)
+		if shown > scores/10 { // the scores of one seed are alike
+			t.Errorf("rate %v: %d of %d scores of noise show a lift", rate, shown, scores)
 		}
 	}
 }

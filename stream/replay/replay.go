@@ -266,11 +266,7 @@ func (m *Machine) Return(version int64, by uint64) error {
 }
 
 func (m *Machine) serve(version int64, take func(p *model.Partition, m *model.Model) error) error {
-	get := m.o.Models.Get
-	if m.spec != m.o.Spec {
-		get = func(v int64) (*model.Model, error) { return m.o.Models.Under(v, m.spec.Schema) }
-	}
-	next, err := get(version)
+	next, err := published(m, version)
 	if err != nil {
 		return err
 	}
@@ -279,6 +275,14 @@ func (m *Machine) serve(version int64, take func(p *model.Partition, m *model.Mo
 	}
 	m.At.Model = version
 	return nil
+}
+
+// published returns a published version under the machine's schema.
+func published(m *Machine, version int64) (*model.Model, error) {
+	if m.spec != m.o.Spec {
+		return m.o.Models.Under(version, m.spec.Schema)
+	}
+	return m.o.Models.Get(version)
 }
 
 // CarryOver moves the state to the machine's own specification, as far as the change of the schema does not touch it.

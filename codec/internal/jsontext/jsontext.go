@@ -152,14 +152,25 @@ func (p *Parser) escaped(from int, scratch *[]byte) ([]byte, error) {
 						p.I = at
 					}
 				}
-				r = utf16.DecodeRune(r, low)
+				if whole := utf16.DecodeRune(r, low); whole != utf8.RuneError {
+					r = whole
+				}
 			}
-			out = utf8.AppendRune(out, r)
+			out = appendRune(out, r)
 		default:
 			return nil, ErrSyntax
 		}
 	}
 	return nil, errors.New("a string is never closed")
+}
+
+// appendRune appends a character. Half of a surrogate pair is none: it becomes bytes that are not UTF-8, three as if it
+// were one, so that texts with different halves stay different texts, which are treated as other bad bytes are.
+func appendRune(b []byte, r rune) []byte {
+	if utf16.IsSurrogate(r) {
+		return append(b, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0xbf, 0x80|byte(r)&0xbf)
+	}
+	return utf8.AppendRune(b, r)
 }
 
 func (p *Parser) hex() (rune, bool) {

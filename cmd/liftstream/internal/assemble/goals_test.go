@@ -345,6 +345,42 @@ func TestARecordOfGoalsAlone(t *testing.T) {
 	}
 }
 
+// TestALabelOfNoClassBesideAGoal: a late label whose text is no class, beside that of a goal, tells the goal alone, at
+// first and later: the state is the one without that text, and can be read again.
+func TestALabelOfNoClassBesideAGoal(t *testing.T) {
+	s := goalsStage(t, "["+bought+", "+clicked+", "+left+"]", "correct")
+	state := func(none int32) map[string][]byte {
+		p := model.NewPartition(s.Spec, 0)
+		b, y, c, l := goalRecords(0, 200)
+		b.Label = slices.Repeat([]int32{model.Unlabelled}, b.N)
+		p.Events(b, &model.Scores{})
+		tell := func(i int, class int32, o model.Outcomes) model.LabelCounts {
+			return p.Labels(&model.Labels{N: 1, Class: []int32{class}, Outcomes: []model.Outcomes{o}, Partition: []int32{0},
+				Offset: []int64{0}, Row: []int32{int32(i)}})
+		}
+		for i := range b.N {
+			if i%3 > 0 {
+				tell(i, y[i], goalOutcomes(c[i], l[i]))
+				continue
+			}
+			if x := tell(i, none, goalOutcomes(c[i], -1)); x.Learnt != 1 {
+				t.Fatalf("record %d: its first goal is counted as %+v", i, x)
+			}
+			if x := tell(i, none, goalOutcomes(-1, l[i])); x.Learnt != 1 {
+				t.Fatalf("record %d: its other goal is counted as %+v", i, x)
+			}
+		}
+		return p.Snapshot()
+	}
+	want, got := state(model.Unlabelled), state(model.UnknownClass)
+	if !maps.EqualFunc(got, want, bytes.Equal) {
+		t.Error("a text that is no class changes the state")
+	}
+	if _, err := model.RestorePartition(s.Spec, got); err != nil {
+		t.Errorf("the state is not read again: %v", err)
+	}
+}
+
 // TestFilesOfGoals: a model of files does not depend on the order of the rows, also of rows that differ by a goal
 // alone, and a file in which a goal has one class gives a model without that goal.
 func TestFilesOfGoals(t *testing.T) {

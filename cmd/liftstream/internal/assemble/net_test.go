@@ -54,10 +54,14 @@ output: {features: all, why: 6, interval: 90%, unusual: 2%}
 `
 
 // netVariant returns a configuration with the given lines in place of those of the same key, or of the same name of a
-// feature. A feature without a kind goes.
+// feature. A feature without a kind goes, and a
+// key behind a minus.
 func netVariant(text string, lines ...string) string {
 	for _, line := range lines {
 		key, _, _ := strings.Cut(line, ":")
+		if gone, ok := strings.CutPrefix(key, "-"); ok {
+			key, line = gone, ""
+		}
 		if feature, _, ok := strings.Cut(line, ","); ok && strings.HasPrefix(line, "    - ") {
 			key = feature
 			if strings.HasSuffix(line, ", ") {
@@ -212,7 +216,7 @@ func (n *net) carry(name, text string) {
 }
 
 // fromFiles fits a model of all records as those of files, and writes down its report and a score of it.
-func (n *net) fromFiles(name string) {
+func (n *net) fromFiles(name string) *model.Model {
 	n.t.Helper()
 	m, err := n.files.Fit(n.t.Context())
 	if err != nil {
@@ -237,6 +241,7 @@ func (n *net) fromFiles(name string) {
 		}
 	}
 	n.peek(name)
+	return m
 }
 
 // everything takes a net through all commands, at once and one after the other.

@@ -26,6 +26,7 @@ type net struct {
 	told       []int   // records before it have their labels, by partition
 	starts     [][]int // first positions of the messages, by partition
 	files      *model.Builder
+	sparse     int // one of so many records is written down, and no label
 }
 
 // netPartitions is the number of partitions of the net.
@@ -33,7 +34,7 @@ const netPartitions = 2
 
 func newNet(t *testing.T, text string) *net {
 	n := &net{t: t, at: make([]int, netPartitions), told: make([]int, netPartitions),
-		starts: make([][]int, netPartitions), phase: &netScores{}}
+		starts: make([][]int, netPartitions), phase: &netScores{}, sparse: 37}
 	n.use(stage(t, text))
 	for p := range int32(netPartitions) {
 		n.partitions = append(n.partitions, model.NewPartition(n.stage.Spec, p))
@@ -53,15 +54,19 @@ func (n *net) use(s *Stage) {
 	}
 }
 
-// netScores are all scores of a phase, of which a line tells the sums, and the scores of single records.
+// netScores are the results of a phase, of which the sums are written down.
 type netScores struct {
-	Scores  model.Scores
-	Carried int
+	Scores model.Scores
+	Labels []model.LabelCounts
+	Again  []int32 // rows of duplicates
 }
 
 // run takes both partitions on to a position, message by message; each 13th record is written down.
 func (n *net) run(name string, to int) {
 	sizes := []int{1, 17, 32, 3, 24}
+	if n.sparse > 100 {
+		sizes = []int{300, 7, 110}
+	}
 	for turn := 0; ; turn++ {
 		p := turn % netPartitions
 		if n.at[p] >= to {
@@ -76,7 +81,7 @@ func (n *net) run(name string, to int) {
 		n.at[p] = end
 		n.labels(name, p)
 	}
-	n.f.Inside(name+" scores", &n.phase.Scores)
+	n.f.Inside(name+" all", n.phase)
 	n.phase = &netScores{}
 	for p := range n.partitions {
 		n.figures(fmt.Sprintf("%s p%d", name, p), n.partitions[p])
@@ -91,7 +96,9 @@ func (n *net) message(name string, p, from, to int) {
 	n.starts[p] = append(n.starts[p], from)
 	n.files.Add(n.records[p].batch(from, to))
 	if again := part.Sieve.Sift(b); len(again) > 0 {
-		n.f.Add(fmt.Sprintf("%s p%d %d again", name, p, from), again)
+		if n.phase.Again = append(n.phase.Again, again...); n.sparse < 100 {
+			n.f.Add(fmt.Sprintf("%s p%d %d again", name, p, from), again)
+		}
 	}
 	part.Recency.Fill(b)
 	var scores model.Scores
@@ -102,7 +109,7 @@ func (n *net) message(name string, p, from, to int) {
 			n.phase.Scores.Reset(0, scores.Classes)
 		}
 		n.phase.Scores.Append(&scores, i)
-		if at := from + int(b.Row[i]); at%37 == 5 {
+		if at := from + int(b.Row[i]); at%n.sparse == 5 {
 			n.score(fmt.Sprintf("%s p%d #%d", name, p, at), &scores, i, part.Levels())
 		}
 	}
@@ -206,7 +213,10 @@ func (n *net) labels(name string, p int) {
 		}
 		if l.N > 0 {
 			c := n.partitions[p].Labels(l)
-			n.f.Add(fmt.Sprintf("%s p%d %d labels", name, p, n.at[p]), fmt.Sprintf("%+v", c))
+			n.phase.Labels = append(n.phase.Labels, c)
+			if n.sparse < 100 {
+				n.f.Add(fmt.Sprintf("%s p%d %d labels", name, p, n.at[p]), fmt.Sprintf("%+v", c))
+			}
 		}
 	}
 }

@@ -112,6 +112,8 @@ func (r *netRecords) level(name string, i int) (string, bool) {
 		return fmt.Sprint("city ", int(120*u(22)*u(22))), true
 	case "education":
 		return []string{"primary", "secondary", "tertiary", "other"}[int(3.05*u(23))], true
+	case "code": // more than a compact table has room for
+		return fmt.Sprint("code ", int(7000*u(27))), true
 	case "region":
 		return []string{"north", "south", "east", "west"}[int(4*u(24))], u(25) > .1
 	}

@@ -210,7 +210,7 @@ func (s *Service) pay(rows int) error {
 }
 
 func (s *Service) tooMany() error {
-	return wrong(http.StatusRequestEntityTooLarge, "the request has more than %d records, as http.score.rows allows",
+	return wrong(http.StatusRequestEntityTooLarge, "the request has more records than http.score.rows allows, %d",
 		s.o.Limits.Rows)
 }
 

@@ -14,11 +14,11 @@ func Verification(w io.Writer, found []verify.Verdict) (differs bool) {
 		case v.Start == "" && len(v.Problems) == 0:
 			fmt.Fprintf(w, "partition %d: nothing is committed yet\n", v.Partition)
 		case len(v.Problems) == 0:
-			fmt.Fprintf(w, "partition %d: events %d to %d replayed from %s: %d scores messages with %d records and %d states "+
-				"are the same; %d model switches, %d label offsets",
-				v.Partition, v.From, v.To, v.Start, v.Messages, v.Records, v.States, v.Swaps, v.Labels)
+			fmt.Fprintf(w, "partition %d: events %d to %d replayed from %s: %s with %s and %s are the same; %s, %s",
+				v.Partition, v.From, v.To, v.Start, plural(v.Messages, "scores message"), plural(v.Records, "record"),
+				plural(v.States, "state"), plural(v.Swaps, "model switch"), plural(int(v.Labels), "label offset"))
 			if v.Unread > 0 {
-				fmt.Fprintf(w, "; %d snapshots are no longer whole", v.Unread)
+				fmt.Fprintf(w, "; no longer whole: %s", plural(v.Unread, "snapshot"))
 			}
 			fmt.Fprintln(w)
 		}

@@ -96,7 +96,7 @@ class Reader:
             "enable.partition.eof": True,
             "auto.offset.reset": "earliest",  # messages that go while one reads: on with the first that is there
         }
-        self._consumer = Consumer({**(config or {}), **named, **fixed})
+        self._consumer = Consumer({"enable.metrics.push": False, **(config or {}), **named, **fixed})
         self._follow, self._timeout, self._topic = follow, timeout, topic
         found = self._consumer.list_topics(topic, timeout=timeout).topics[topic]
         if found.error is not None:

@@ -55,7 +55,11 @@ class Sender:
         if batch < 1:
             raise ValueError(f"a message of {batch} rows is none")
         self._topic, self._id, self._batch, self._timeout = topic, id, batch, timeout
-        settings: dict[str, Any] = {"enable.idempotence": True, "compression.type": "zstd"}
+        settings: dict[str, Any] = {
+            "enable.idempotence": True,
+            "compression.type": "zstd",
+            "enable.metrics.push": False,  # it says on stderr who it is
+        }
         self._producer = Producer({**settings, **(config or {}), "bootstrap.servers": brokers})
         found = self._producer.list_topics(topic, timeout=timeout).topics[topic]
         if found.error is not None:
