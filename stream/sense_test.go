@@ -102,6 +102,11 @@ func TestModelsOfInvertedLabelsAreRefused(t *testing.T) {
 	if v := f.again(6000); !v.Accepted() || f.newest() != 4 {
 		t.Errorf("after the labels are right again: %+v, model %d", v, f.newest())
 	}
+	f.serves()
+	f.label = inverted // the refusals beside model 3 do not count for model 4
+	if v := f.again(6000); v.Reason != model.Inverted || v.Previous != 4 || v.Since != 0 {
+		t.Errorf("inverted once more: %+v", v)
+	}
 }
 
 // TestAModelOfTheFirstRecordsIsRefusedForInvertedLabels, too: it has no verdict of the gate.

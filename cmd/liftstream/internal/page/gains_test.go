@@ -78,6 +78,17 @@ func TestGainsOfNothing(t *testing.T) {
 	}
 }
 
+// TestTheMiddleOfABucketIsNearItsPropensities: at most half of its width of log-odds away.
+func TestTheMiddleOfABucketIsNearItsPropensities(t *testing.T) {
+	odds := func(p float64) float64 { return math.Log(p / (1 - p)) }
+	for i := range 20_000 { // within the log-odds of the buckets
+		p := (float64(i) + .5) / 20_000
+		if d := odds(middle(bucket(p))) - odds(p); math.Abs(d) > 12./(buckets-1)+1e-9 {
+			t.Fatalf("propensity %v counts as %v", p, middle(bucket(p)))
+		}
+	}
+}
+
 // TestWhatMovesTheScores: shares, sizes and signs of the reasons; noise of NaN is passed over; old ones fade.
 func TestWhatMovesTheScores(t *testing.T) {
 	s := schema(1, "no", "yes")

@@ -9,8 +9,8 @@ import (
 	"liftstream/model/evaluate"
 )
 
-// TestGoalTally: the figures are those of an evaluation of the same records; records that no model scored, those with
-// the base rate of a goal, and goals that no event tells, do not count.
+// TestGoalTally: the figures are those of an evaluation of the same records with their weights; records that no model
+// scored, those with the base rate of a goal, and goals that no event tells, do not count.
 func TestGoalTally(t *testing.T) {
 	board := NewBoard(schema(1, "no", "yes"), 0)
 	board.Goals = NewGoalTally([]string{"clicks", "leaves"})
@@ -18,7 +18,7 @@ func TestGoalTally(t *testing.T) {
 	for m := range 40 {
 		const n = 50
 		b := &model.Batch{N: n, Offset: int64(m), Label: make([]int32, n), Outcomes: make([]model.Outcomes, n),
-			Columns: []model.Column{{Float: make([]float64, n)}}}
+			Weight: make([]float64, n), Columns: []model.Column{{Float: make([]float64, n)}}}
 		s := &model.Scores{}
 		s.Reset(n, 2)
 		s.Goals, s.GoalFitted = make([]float64, 2*n), make([]bool, 2*n)
@@ -30,7 +30,7 @@ func TestGoalTally(t *testing.T) {
 				clicks = 1
 			}
 			fitted := m > 1 // model 0 of m = 1 knows the second goal alone
-			b.Label[i] = model.Unlabelled
+			b.Label[i], b.Weight[i] = model.Unlabelled, .5+float64(clicks)+float64(at%3)
 			s.GoalFitted[2*i], s.GoalFitted[2*i+1] = fitted, true
 			s.P[2*i], s.P[2*i+1] = .5, .5
 			s.Goals[2*i], s.Goals[2*i+1] = p, .25
@@ -46,7 +46,7 @@ func TestGoalTally(t *testing.T) {
 			scored++
 			sum += p
 			if i%3 > 0 {
-				if err := set.Add(int64(at), []float64{1 - p, p}, clicks, 1); err != nil {
+				if err := set.Add(int64(at), []float64{1 - p, p}, clicks, b.Weight[i]); err != nil {
 					t.Fatal(err)
 				}
 			}
