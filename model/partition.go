@@ -156,8 +156,8 @@ func (p *Partition) Component(name string) Component {
 func (p *Partition) Events(b *Batch, out *Scores) { EventsWhile(p, b, out, nil) }
 
 // sliceWork is the number of cells, of rows and features, between two questions of EventsWhile and LabelsWhile whether
-// to go on: some hundredths of a second.
-const sliceWork = 1 << 14
+// to go on: a few milliseconds, which a request for a score may have to wait.
+const sliceWork = 1 << 12
 
 // slice is the number of rows between two such questions.
 func slice(s *Schema) int { return max(sliceWork/(len(s.Features)+1), 1) }

@@ -12,7 +12,7 @@ import (
 
 // A score that is asked for (Ask) is given by the task of the partition, between two slices of a message or while
 // it waits for something: it alone may touch the state. So the answer is of the state as it stands, no state is copied
-// and no lock is taken for a record. The price is the wait for the slice in hand, some hundredths of a second on a busy
+// and no lock is taken for a record. The price is the wait for the slice in hand, a few milliseconds on a busy
 // partition, or longer while a large message is decoded.
 
 const (
@@ -20,9 +20,12 @@ const (
 	askers = 256
 )
 
-// AskRows is the number of records of questions after which a task goes on with its messages: about those of a slice. A
-// question is answered in one piece, so more records are asked for in several.
+// AskRows is the most records of a question. It is answered in one piece, so more records are asked for in several.
 const AskRows = 1024
+
+// answeredRows is the number of records of questions after which a task goes on with its messages: about those of a
+// slice.
+const answeredRows = AskRows / 4
 
 // question asks for the scores of the records of a batch.
 type question struct {
@@ -132,9 +135,9 @@ func holder(s *Stage, partition int) (*task, error) {
 // answers reports whether a task in the phase has a state to answer from.
 func (p Phase) answers() bool { return p == Running || p == Paused || p == Draining }
 
-// answerAsked answers the questions that wait, up to AskRows.
+// answerAsked answers the questions that wait, up to answeredRows.
 func answerAsked(t *task) {
-	for rows := 0; rows < AskRows; {
+	for rows := 0; rows < answeredRows; {
 		select {
 		case q := <-t.questions:
 			rows += q.batch.N

@@ -151,7 +151,7 @@ func TestWhoCannotAnswerSaysSo(t *testing.T) {
 // TestAnsweringMakesWayForTheStream: a task answers until the records that it answered for are enough, and then goes on
 // with its messages; small questions are answered together.
 func TestAnsweringMakesWayForTheStream(t *testing.T) {
-	for _, c := range []struct{ rows, left int }{{AskRows, 4}, {AskRows / 2, 3}, {1, 0}} {
+	for _, c := range []struct{ rows, left int }{{AskRows, 4}, {answeredRows, 4}, {answeredRows / 2, 3}, {1, 0}} {
 		x := &task{questions: make(chan *question, 5)}
 		for range cap(x.questions) {
 			q := &question{batch: &model.Batch{N: c.rows}, done: make(chan struct{})}

@@ -4,14 +4,19 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
 
 // roll replaces the members of a group one after the other, as a rolling update does, each at least pause after the one
 // before, while records arrive. It notes the longest time between two commits of the partitions with the same member
-// all the time, and of the others.
+// all the time, and of the others, and logs both for each member, with the strain of the machine in that time: on a
+// busy machine they say nothing of the stage.
 func roll(r *rig, members int, pause time.Duration) {
 	r.t.Helper()
 	name := func(i int) string { return fmt.Sprint("member", i) }
@@ -33,17 +38,31 @@ func roll(r *rig, members int, pause time.Duration) {
 			time.Sleep(20 * time.Millisecond)
 		}
 	})
-	quiet := watch.longest(r, 3*time.Second)
+	strained := strain{}
+	strained.since()
+	time.Sleep(3 * time.Second)
+	began := time.Now()
+	stayed, moved := watch.gaps(time.Time{}, began)
+	quiet := max(longest(stayed), longest(moved))
+	r.t.Logf("before the update: %v; %s", quiet, strained.since())
+	most := time.Duration(0)
 	for i, p := range stages {
-		began := time.Now()
+		from := time.Now()
 		r.stop(p)
+		stopped := time.Since(from).Round(time.Millisecond)
 		r.start(name(i))
 		r.shared(members)
-		time.Sleep(max(pause-time.Since(began), 0))
+		time.Sleep(max(pause-time.Since(from), 0))
+		stayed, moved := watch.gaps(from, time.Now())
+		most = max(most, longest(stayed))
+		r.t.Logf("member %d of %d, gone after %v: longest time between two commits %v where a partition stayed (%d times), "+
+			"%v where it moved (%d times); %s", i+1, members, stopped, longest(stayed), len(stayed), longest(moved),
+			len(moved), strained.since())
 	}
 	end()
 	background.Wait()
-	stayed, moved := watch.gaps()
+	r.t.Logf("partitions that stay commit within a second: %v", most < time.Second)
+	stayed, moved = watch.gaps(time.Time{}, time.Now())
 	if len(stayed) == 0 || len(moved) == 0 {
 		r.t.Errorf("%d times of partitions that stayed, %d of such that moved", len(stayed), len(moved))
 	}
@@ -103,14 +122,6 @@ func (c *commits) run(ctx context.Context) {
 	}
 }
 
-// longest is the longest time between two commits within the next so long.
-func (c *commits) longest(r *rig, within time.Duration) time.Duration {
-	r.t.Helper()
-	time.Sleep(within)
-	stayed, moved := c.gaps()
-	return max(longest(stayed), longest(moved))
-}
-
 // members returns the members that a partition had from one time to another, as the stable groups say from the last one
 // before to the first one after.
 func (c *commits) members(p int, from, to time.Time) (ids []string) {
@@ -127,12 +138,15 @@ func (c *commits) members(p int, from, to time.Time) (ids []string) {
 }
 
 // gaps are the times between two commits of a partition with the same member from the one to the other, and of a
-// partition with more.
-func (c *commits) gaps() (stayed, moved []time.Duration) {
+// partition with more. The second commit lies between from and to.
+func (c *commits) gaps(from, to time.Time) (stayed, moved []time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for p, all := range c.of {
 		for i := 1; i < len(all); i++ {
+			if all[i].at.Before(from) || all[i].at.After(to) {
+				continue
+			}
 			gap := all[i].at.Sub(all[i-1].at)
 			if len(c.members(p, all[i-1].at, all[i].at)) == 1 {
 				stayed = append(stayed, gap)
@@ -149,4 +163,37 @@ func longest(gaps []time.Duration) time.Duration {
 		return 0
 	}
 	return slices.Max(gaps).Round(time.Millisecond)
+}
+
+// strain tells how busy the machine is, by the files of Linux.
+type strain struct {
+	at      time.Time
+	waited  int64 // microseconds in which some task waited for a processor
+	idle    int64 // hundredths of a second, of all processors
+	checked bool
+}
+
+// since is the strain since the last call, in words.
+func (s *strain) since() string {
+	before := *s
+	*s = strain{at: time.Now()}
+	pressure, err := os.ReadFile("/proc/pressure/cpu")
+	stat, missing := os.ReadFile("/proc/stat")
+	load, _ := os.ReadFile("/proc/loadavg")
+	if err != nil || missing != nil {
+		return "the strain of this machine is not known"
+	}
+	_, total, _ := strings.Cut(strings.SplitN(string(pressure), "\n", 2)[0], "total=")
+	s.waited, _ = strconv.ParseInt(strings.TrimSpace(total), 10, 64)
+	if f := strings.Fields(string(stat)); len(f) > 4 {
+		s.idle, _ = strconv.ParseInt(f[4], 10, 64)
+	}
+	if s.checked = true; !before.checked {
+		return ""
+	}
+	took := s.at.Sub(before.at)
+	average, _, _ := strings.Cut(string(load), " ")
+	return fmt.Sprintf("load %s; some task waited for a processor %.0f %% of the time; the processors were idle "+
+		"for %.0f %%", average, 100*float64(s.waited-before.waited)/float64(took.Microseconds()),
+		100*float64(s.idle-before.idle)/(took.Seconds()*100*float64(runtime.NumCPU())))
 }

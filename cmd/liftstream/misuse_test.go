@@ -86,6 +86,8 @@ func TestBadInput(t *testing.T) {
 			[]string{"bank.model does not belong to the configuration", "15 features", "fit it again"}},
 		{[]string{"score", "-c", "seed.yaml", "--model", "bank.model", "bank.csv"},
 			[]string{"bank.model does not belong to the configuration", "fit it again"}},
+		{[]string{"run", "-c", "seed.yaml", "--model", "bank.model"},
+			[]string{"bank.model does not belong to the configuration", "fit it again"}},
 		{[]string{"score", "-c", "bank.yaml", "--model", "bank.model", "bank.csv", "--out", "scores.xls"},
 			[]string{"scores.xls", ".parquet"}},
 		{[]string{"score", "-c", "bank.yaml", "--model", "bank.model", "bank.csv", "--out", "scores"},

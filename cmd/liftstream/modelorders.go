@@ -13,7 +13,6 @@ import (
 	"liftstream/cmd/liftstream/internal/assemble"
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/cluster"
-	"liftstream/config"
 	"liftstream/model"
 	"liftstream/stream/orders"
 	"liftstream/stream/state"
@@ -56,7 +55,11 @@ func (o *ordering) run(ctx context.Context, a *cli.App, args []string) error {
 	}
 	var m *model.Model
 	if o.verb == orders.Publish {
-		if m, err = fileModel(c, args[0]); err != nil {
+		st, err := assemble.New(c)
+		if err != nil {
+			return err
+		}
+		if m, err = fileModel(st, args[0]); err != nil {
 			return err
 		}
 	}
@@ -79,12 +82,8 @@ func (o *ordering) run(ctx context.Context, a *cli.App, args []string) error {
 	return err
 }
 
-// fileModel reads a model file that the stage of a configuration can serve.
-func fileModel(c *config.Config, path string) (*model.Model, error) {
-	st, err := assemble.New(c)
-	if err != nil {
-		return nil, err
-	}
+// fileModel reads a model file that a stage can serve.
+func fileModel(st *assemble.Stage, path string) (*model.Model, error) {
 	m, err := assemble.ReadModel(path, st.Spec.Schema)
 	if err != nil {
 		return nil, err

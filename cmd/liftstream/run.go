@@ -106,7 +106,7 @@ func (r *running) run(ctx context.Context, a *cli.App) error {
 	c := st.Config
 	var m *model.Model
 	if r.initial != "" {
-		if m, err = assemble.ReadModel(r.initial, st.Spec.Schema); err != nil {
+		if m, err = fileModel(st, r.initial); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,8 @@ func Foreign(path string, err error) error {
 	if errors.Is(err, model.ErrModelForeign) {
 		return fmt.Errorf("%s does not belong to the configuration: %w; "+
 			"fit it again with 'liftstream fit -c FILE DATA... --model %s', or take the configuration that it was fitted with "+
-			"(record, lift, propensity and fit.seed count)", path, err, path)
+			"(record, derive, propensity, lift, local, kernel, trees, drift, dedup, memory.recency and fit.seed count)",
+			path, err, path)
 	}
 	return fmt.Errorf("%s: %w; it must be a file that 'liftstream fit --model' wrote", path, err)
 }

@@ -7,7 +7,7 @@
 Each record is scored before it is learnt: boosted trees of scikit-learn, anew for each block of records, and logistic
 regression of river, record by record. 'masked' means that the features outside of the record's subspace are missing, in
 learning and in scoring. 'plus' keeps all features and adds the propensities of liftstream. Needs numpy, pyarrow,
-scikit-learn and river. MASKED.md has the figures of three data sets.
+scikit-learn and river. MASKED.md has the figures of four data sets.
 """
 
 from __future__ import annotations
