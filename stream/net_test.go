@@ -221,10 +221,10 @@ func (n *netWorld) status(name string, r *running) {
 func TestNetOfAStage(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		n := newNetWorld(t, addr)
+		n.order(t, orders.Freeze, 0, false) // before the first snapshot, which may be fitted at once
 		n.Produce(200, 20, true)
 		r := n.run(n.options(n.Client))
 		n.settled(r)
-		n.order(t, orders.Freeze, 0, false)
 		n.Produce(100, 20, false)
 		n.settled(r)
 		n.SendLabels(210, 60)
