@@ -348,8 +348,9 @@ func (t *tail) emptied(n uint64) bool { return !(t.weight[n%t.capacity] > 0) }
 
 // empty leaves nothing of the record in a slot but its clock: clocks are consecutive.
 func (t *tail) empty(i int) {
-	for f := range t.features {
-		t.rows[i*t.features+f] = math.NaN()
+	row := t.cells(i)
+	for f := range row {
+		row[f] = math.NaN()
 	}
 	t.class[i], t.outcomes[i] = 0, 0
 	t.weight[i], t.time[i], t.offset[i], t.row[i], t.lag[i], t.who[i] = 0, 0, 0, 0, 0, 0

@@ -14,7 +14,7 @@ func HeldRows(p *Partition) (rows []Row) {
 		}
 	}
 	for i := range p.sample.tail.class {
-		rows = append(rows, p.sample.tail.rows[i*p.sample.tail.features:][:p.sample.tail.features])
+		rows = append(rows, p.sample.tail.cells(i))
 	}
 	for i := range p.sample.reservoir.items {
 		rows = append(rows, p.sample.reservoir.items[i].Row)

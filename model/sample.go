@@ -109,7 +109,7 @@ func (s *sample) loadTail(
 func (s *sample) check(schema *Schema) error {
 	t := s.tail
 	for i, clock := range t.clock {
-		if !schema.possible(t.rows[i*t.features:(i+1)*t.features], clock) {
+		if !schema.possible(t.cells(i), clock) {
 			return fmt.Errorf("the tail holds an impossible record in slot %d", i)
 		}
 	}

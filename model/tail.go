@@ -28,9 +28,9 @@ type record struct {
 type tail struct {
 	features int
 	capacity uint64
-	first    uint64 // number of the oldest record held
-	next     uint64 // number of the next record
-	rows     []float64
+	first    uint64      // number of the oldest record held
+	next     uint64      // number of the next record
+	rows     [][]float64 // of each stored part: one that is full is never copied again
 	class    []int32
 	outcomes []Outcomes
 	weight   []float64
@@ -64,15 +64,15 @@ func (t *tail) push(r *record, out *record) (evicted bool) {
 		evicted = true
 	}
 	if i < len(t.class) {
-		copy(t.rows[i*t.features:], r.Row)
+		copy(t.cells(i), r.Row)
 		t.class[i], t.outcomes[i] = r.Class, r.Outcomes
 		t.weight[i], t.clock[i], t.time[i] = r.Weight, r.Clock, r.Time
 		t.offset[i], t.row[i], t.lag[i], t.who[i] = r.offset, r.row, r.lag, r.who
 	} else {
-		if len(t.rows)+t.features > cap(t.rows) {
+		if len(t.class) == cap(t.class) {
 			t.grow()
 		}
-		t.rows = append(t.rows, r.Row...)
+		t.addRow(r.Row)
 		t.class = append(t.class, r.Class)
 		t.outcomes = append(t.outcomes, r.Outcomes)
 		t.weight = append(t.weight, r.Weight)
@@ -92,11 +92,33 @@ func (t *tail) push(r *record, out *record) (evicted bool) {
 // record four times until the tail is full.
 func (t *tail) grow() {
 	n := int(min(uint64(max(len(t.class), 64)), t.capacity-uint64(len(t.class))))
-	t.rows = slices.Grow(t.rows, n*t.features)
 	t.class, t.outcomes = slices.Grow(t.class, n), slices.Grow(t.outcomes, n)
 	t.weight, t.clock, t.time = slices.Grow(t.weight, n), slices.Grow(t.clock, n), slices.Grow(t.time, n)
 	t.offset, t.row = slices.Grow(t.offset, n), slices.Grow(t.row, n)
 	t.lag, t.who = slices.Grow(t.lag, n), slices.Grow(t.who, n)
+}
+
+// cells are the values of a slot that has been filled.
+func (t *tail) cells(slot int) []float64 {
+	at := slot % tailChunk * t.features
+	return t.rows[slot/tailChunk][at : at+t.features]
+}
+
+// addRow adds the values of the first slot that has not been filled. The room of a part doubles until the part is full:
+// all rows in one piece, which doubles, would be copied between two records, tens of milliseconds at a million values.
+func (t *tail) addRow(row Row) {
+	c := len(t.class) / tailChunk
+	if c == len(t.rows) {
+		t.rows = append(t.rows, nil)
+	}
+	part := t.rows[c]
+	if len(part)+t.features > cap(part) {
+		most := int(min(t.capacity-uint64(c)*tailChunk, tailChunk)) * t.features
+		grown := make([]float64, len(part), min(max(2*len(part), 64*t.features), most))
+		copy(grown, part)
+		part = grown
+	}
+	t.rows[c] = append(part, row...)
 }
 
 func (t *tail) touch(slot int) {
@@ -110,7 +132,7 @@ func (t *tail) touch(slot int) {
 // at copies record n into r, reusing r.Row.
 func (t *tail) at(n uint64, r *record) {
 	i := int(n % t.capacity)
-	r.Row = append(r.Row[:0], t.rows[i*t.features:(i+1)*t.features]...)
+	r.Row = append(r.Row[:0], t.cells(i)...)
 	r.Class, r.Outcomes = t.class[i], t.outcomes[i]
 	r.Weight, r.Clock, r.Time = t.weight[i], t.clock[i], t.time[i]
 	r.offset, r.row, r.lag, r.who = t.offset[i], t.row[i], t.lag[i], t.who[i]
@@ -157,16 +179,14 @@ func (t *tail) copied(clock float64) *tail {
 	}
 	n := t.next - from
 	c := &tail{features: t.features, capacity: max(n, 1), next: n}
-	for lo := from; lo < t.next; {
-		i := lo % t.capacity
-		j := min(i+t.next-lo, t.capacity)
-		lo += j - i
-		c.rows = append(c.rows, t.rows[int(i)*t.features:int(j)*t.features]...)
-		c.class, c.outcomes = append(c.class, t.class[i:j]...), append(c.outcomes, t.outcomes[i:j]...)
-		c.weight, c.clock = append(c.weight, t.weight[i:j]...), append(c.clock, t.clock[i:j]...)
-		c.time = append(c.time, t.time[i:j]...)
-		c.offset, c.row = append(c.offset, t.offset[i:j]...), append(c.row, t.row[i:j]...)
-		c.lag, c.who = append(c.lag, t.lag[i:j]...), append(c.who, t.who[i:j]...)
+	c.class, c.outcomes = make([]int32, 0, n), make([]Outcomes, 0, n)
+	c.weight, c.clock, c.time = make([]float64, 0, n), make([]float64, 0, n), make([]int64, 0, n)
+	c.offset, c.row, c.lag, c.who = make([]int64, n), make([]int32, n), make([]int32, n), make([]uint64, n)
+	for ; from < t.next; from++ {
+		i := int(from % t.capacity)
+		c.addRow(t.cells(i))
+		c.class, c.outcomes = append(c.class, t.class[i]), append(c.outcomes, t.outcomes[i])
+		c.weight, c.clock, c.time = append(c.weight, t.weight[i]), append(c.clock, t.clock[i]), append(c.time, t.time[i])
 	}
 	return c
 }
@@ -206,8 +226,9 @@ func (t *tail) recode(rc Recode) {
 	}
 	t.edits++
 	for i := range t.class {
-		for f := 0; f < t.features; f++ {
-			t.rows[i*t.features+f] = rc.Value(f, t.rows[i*t.features+f])
+		row := t.cells(i)
+		for f := range row {
+			row[f] = rc.Value(f, row[f])
 		}
 	}
 	for c := range t.version {
@@ -220,7 +241,7 @@ func tailName(c int) string { return "tail/" + strconv.Itoa(c) }
 // appendChunk appends stored part c: the slots from c*tailChunk on that have been filled.
 func (t *tail) appendChunk(b []byte, c int) []byte {
 	lo, hi := c*tailChunk, min((c+1)*tailChunk, len(t.class))
-	b = wire.AppendFloats(b, t.rows[lo*t.features:hi*t.features])
+	b = wire.AppendFloats(b, t.rows[c])
 	if len(t.stored) < hi-lo {
 		t.stored = make([]int64, tailChunk)
 	}
@@ -290,7 +311,7 @@ func (t *tail) loadChunk(b []byte, format uint64, n, classes int) error {
 			return fmt.Errorf("a label %d records before its score", -n)
 		}
 	}
-	t.rows = append(t.rows, rows...)
+	t.rows = append(t.rows, rows)
 	t.weight, t.clock = append(t.weight, weight...), append(t.clock, clock...)
 	t.time, t.offset, t.row = append(t.time, time...), append(t.offset, offset...), append(t.row, row...)
 	t.lag = append(t.lag, lag...)
