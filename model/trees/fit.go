@@ -154,12 +154,27 @@ func (f *Factory) sample(ctx context.Context, ev *model.Evidence) (*records, err
 // leastRecords of a fit: fewer leave too little out of fold.
 const leastRecords = 200
 
+// Several classes share the trees of a part, and have few rounds each: then rounds times rate is at least rateSum, as
+// far as mostRate allows.
+const (
+	rateSum  = 8.
+	mostRate = .5
+)
+
+// rate is that of the options, or the larger one of fewer rounds than the options have (METHOD.md 3).
+func (f *Factory) rate() float64 {
+	if f.rounds() >= f.options.Rounds {
+		return f.options.Rate
+	}
+	return max(f.options.Rate, min(rateSum/float64(f.rounds()), mostRate))
+}
+
 func (f *Factory) fit(ctx context.Context, p *Part, r *records) error {
 	p.info.records = r.len()
 	if len(r.columns) == 0 {
 		return nil
 	}
-	s := shape{leaves: f.options.Leaves, least: least, curvature: curvature, ridge: ridge, rate: f.options.Rate}
+	s := shape{leaves: f.options.Leaves, least: least, curvature: curvature, ridge: ridge, rate: f.rate()}
 	es, out, err := boost(ctx, r, s, f.rounds())
 	if err != nil {
 		return err
@@ -211,6 +226,10 @@ func (f *Factory) fit(ctx context.Context, p *Part, r *records) error {
 // tell nothing of those to come.
 const leastMoving = 2000
 
+// movingGate is how many times the gate is as high in a stream that moves: there the additive model stands further
+// behind the scorecard, which follows, than behind the trees.
+const movingGate = 2
+
 // keeps is the gate (METHOD.md 4).
 func (f *Factory) keeps(ctx context.Context, r *records, s shape, o outcome) (bool, error) {
 	if f.options.Gate < 0 {
@@ -222,7 +241,7 @@ func (f *Factory) keeps(ctx context.Context, r *records, s shape, o outcome) (bo
 	if r.run == 0 {
 		return true, nil // the records of a file have no order
 	}
-	if o.moves && r.len() < leastMoving {
+	if o.moves && (r.len() < leastMoving || !(o.gain > movingGate*f.options.Gate*o.stderr)) {
 		return false, nil
 	}
 	gain, err := ahead(ctx, r, s, o)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"liftstream/model"
 	"liftstream/model/modeltest"
 )
 
@@ -142,6 +143,23 @@ func TestBegins(t *testing.T) {
 	}
 }
 
+// TestRateOfClasses: several classes have a larger rate where they leave fewer rounds than the options have.
+func TestRateOfClasses(t *testing.T) {
+	for _, c := range []struct {
+		classes, rounds int
+		rate, want      float64
+	}{
+		{2, 120, .15, .15}, {3, 120, .15, .15}, {7, 120, .15, 8. / 36}, {10, 120, .15, .32}, {26, 120, .15, .5},
+		{10, 120, .6, .6}, {2, 20, .15, .15}, {10, 20, .15, .15},
+	} {
+		o := Default()
+		o.Rounds, o.Rate = c.rounds, c.rate
+		if got := New(o, &model.Schema{Classes: make([]string, c.classes)}).rate(); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%d classes, %d rounds, rate %v: %v, want %v", c.classes, c.rounds, c.rate, got, c.want)
+		}
+	}
+}
+
 // TestAhead: where two thresholds turn round in the newest fifth, trees of the older records raise its log-loss.
 func TestAhead(t *testing.T) {
 	for _, turned := range []bool{false, true} {
@@ -164,19 +182,24 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// TestFewMovingRecords: a few records of a stream that moves have no trees.
-func TestFewMovingRecords(t *testing.T) {
+// TestMovingRecords: a few records of a stream that moves have no trees, and of more the gate is twice as high.
+func TestMovingRecords(t *testing.T) {
 	for _, c := range []struct {
 		n     int
 		moves bool
+		gain  float64
 		want  bool
-	}{{leastMoving - 1, true, false}, {leastMoving, true, true}, {leastMoving - 1, false, true}} {
+	}{
+		{leastMoving - 1, true, 1, false}, {leastMoving, true, 1, true}, {leastMoving - 1, false, 1, true},
+		{leastMoving, true, .59, false}, {leastMoving, true, .61, true}, {leastMoving, false, .59, true},
+		{leastMoving, false, .29, false},
+	} {
 		rows, class := table(c.n, 3, 8, xor)
 		f := New(Default(), numbered(rows, class).Schema)
 		s := shape{leaves: 8, least: least, curvature: curvature, ridge: ridge, rate: .15}
-		o := outcome{rounds: 20, start: make([]float64, 4), gain: 1, stderr: .1, moves: c.moves}
+		o := outcome{rounds: 20, start: make([]float64, 4), gain: c.gain, stderr: .1, moves: c.moves}
 		if got, err := f.keeps(t.Context(), coded(numbered(rows, class)), s, o); err != nil || got != c.want {
-			t.Errorf("%d records, moving %v: kept %v, error %v", c.n, c.moves, got, err)
+			t.Errorf("%d records, moving %v, gain %v: kept %v, error %v", c.n, c.moves, c.gain, got, err)
 		}
 	}
 }
