@@ -226,10 +226,6 @@ func (f *Factory) fit(ctx context.Context, p *Part, r *records) error {
 // tell nothing of those to come.
 const leastMoving = 2000
 
-// movingGate is how many times the gate is as high in a stream that moves: there the additive model stands further
-// behind the scorecard, which follows, than behind the trees.
-const movingGate = 2
-
 // keeps is the gate (METHOD.md 4).
 func (f *Factory) keeps(ctx context.Context, r *records, s shape, o outcome) (bool, error) {
 	if f.options.Gate < 0 {
@@ -241,7 +237,7 @@ func (f *Factory) keeps(ctx context.Context, r *records, s shape, o outcome) (bo
 	if r.run == 0 {
 		return true, nil // the records of a file have no order
 	}
-	if o.moves && (r.len() < leastMoving || !(o.gain > movingGate*f.options.Gate*o.stderr)) {
+	if o.moves && r.len() < leastMoving {
 		return false, nil
 	}
 	gain, err := ahead(ctx, r, s, o)
