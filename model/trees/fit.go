@@ -154,27 +154,12 @@ func (f *Factory) sample(ctx context.Context, ev *model.Evidence) (*records, err
 // leastRecords of a fit: fewer leave too little out of fold.
 const leastRecords = 200
 
-// Several classes share the trees of a part, and have few rounds each: then rounds times rate is at least rateSum, as
-// far as mostRate allows.
-const (
-	rateSum  = 8.
-	mostRate = .5
-)
-
-// rate is that of the options, or the larger one of fewer rounds than the options have (METHOD.md 3).
-func (f *Factory) rate() float64 {
-	if f.rounds() >= f.options.Rounds {
-		return f.options.Rate
-	}
-	return max(f.options.Rate, min(rateSum/float64(f.rounds()), mostRate))
-}
-
 func (f *Factory) fit(ctx context.Context, p *Part, r *records) error {
 	p.info.records = r.len()
 	if len(r.columns) == 0 {
 		return nil
 	}
-	s := shape{leaves: f.options.Leaves, least: least, curvature: curvature, ridge: ridge, rate: f.rate()}
+	s := shape{leaves: f.options.Leaves, least: least, curvature: curvature, ridge: ridge, rate: f.options.Rate}
 	es, out, err := boost(ctx, r, s, f.rounds())
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"liftstream/model"
 	"liftstream/model/modeltest"
 )
 
@@ -74,88 +73,6 @@ func TestStart(t *testing.T) {
 	for i := range e.len() {
 		if e.shrunk(int32(i), []float64{1, 1, 1, 1}, z); math.Abs(z[0]-e.z[i]) > 1e-9 {
 			t.Fatalf("record %d begins at %v, the additive model is %v", i, z[0], e.z[i])
-		}
-	}
-}
-
-// TestBegins: trees begin at a share of the even factor that suits unseen records best, and are better for it where
-// features act together than from all of that factor.
-func TestBegins(t *testing.T) {
-	for name, p := range map[string]func(x []float64) float64{
-		"two thresholds together": func(x []float64) float64 {
-			if x[0] > .4 && x[1] > .4 {
-				return .85
-			}
-			return .1
-		},
-		"three in turn, and one alone": func(x []float64) float64 {
-			switch {
-			case x[0] > .6:
-				return .1 + .6*x[1]
-			case x[2] > .5:
-				return .7 - .5*x[3]
-			}
-			return .2
-		},
-	} {
-		rows, class := table(2000, 6, 9, p)
-		r := coded(numbered(rows, class))
-		es := additives(t, r)
-		begun := even(es)
-		whole := make([]float64, len(begun))
-		for k, f := range begun {
-			whole[k] = f / begins
-		}
-		lowest := heldLoss(es, whole)
-		for _, f := range evenFactors {
-			for k := range whole {
-				whole[k] = f
-			}
-			if v := heldLoss(es, whole); v < lowest-1e-9 {
-				t.Errorf("%s: factor %v, but %v has the log-loss %v, not %v", name, begun[0]/begins, f, v, lowest)
-			}
-		}
-		after := func(share float64) (sum float64) {
-			for k := range whole {
-				whole[k] = begun[k] / begins * share
-			}
-			o := Default()
-			for _, e := range es {
-				e.trees = nil
-				e.begin(whole)
-				x := newGrower(e, shape{leaves: o.Leaves, least: least, curvature: curvature, ridge: ridge, rate: o.Rate})
-				for range 25 {
-					if _, err := x.round(t.Context()); err != nil {
-						t.Fatal(err)
-					}
-				}
-				for _, i := range e.held {
-					sum += loss(e.z[i:i+1], e.class[i]) / float64(len(rows))
-				}
-			}
-			return sum
-		}
-		if a, b := after(begins), after(1); !(a < b-.001) {
-			t.Errorf("%s: log-loss %v where trees begin at the share %v, %v at all of it", name, a, begins, b)
-		} else {
-			t.Logf("%s: log-loss %v, not %v", name, a, b)
-		}
-	}
-}
-
-// TestRateOfClasses: several classes have a larger rate where they leave fewer rounds than the options have.
-func TestRateOfClasses(t *testing.T) {
-	for _, c := range []struct {
-		classes, rounds int
-		rate, want      float64
-	}{
-		{2, 120, .15, .15}, {3, 120, .15, .15}, {7, 120, .15, 8. / 36}, {10, 120, .15, .32}, {26, 120, .15, .5},
-		{10, 120, .6, .6}, {2, 20, .15, .15}, {10, 20, .15, .15},
-	} {
-		o := Default()
-		o.Rounds, o.Rate = c.rounds, c.rate
-		if got := New(o, &model.Schema{Classes: make([]string, c.classes)}).rate(); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("%d classes, %d rounds, rate %v: %v, want %v", c.classes, c.rounds, c.rate, got, c.want)
 		}
 	}
 }
