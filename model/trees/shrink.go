@@ -38,14 +38,8 @@ func (e *ensemble) total(i int32, factors []float64, rounds int, z []float64) {
 // evenFactors are tried for all parts of the additive model together.
 var evenFactors = [...]float64{1, .8, .6, .4, .2, 0}
 
-// begins is the share of that factor at which the trees begin. The additive model knows the records that it was fitted
-// on, so that its residuals on them tell less than on others; and it has taken a part of what features tell together,
-// which the trees would have to take back. At its half they have something to say of each feature, too: the scorecard
-// fits its weights beside them.
-const begins = .5
-
 // even chooses one factor for all parts of the additive model, that of the least log-loss on the records that each
-// ensemble has not seen, and returns begins times it.
+// ensemble has not seen.
 func even(es []*ensemble) []float64 {
 	factors, best, least := make([]float64, len(es[0].parts)), 1., math.Inf(1)
 	z := make([]float64, es[0].margins)
@@ -65,7 +59,7 @@ func even(es []*ensemble) []float64 {
 		}
 	}
 	for k := range factors {
-		factors[k] = begins * best
+		factors[k] = best
 	}
 	return factors
 }
