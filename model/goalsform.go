@@ -154,26 +154,41 @@ func (f *goalsFactory) appendPart(goals []goalPart) []byte {
 
 // readPart reads the bytes of appendPart; of nil no goal has a part.
 func (f *goalsFactory) readPart(b []byte) ([]goalPart, error) {
-	goals := make([]goalPart, len(f.specs))
 	if b == nil {
-		return goals, nil
+		return make([]goalPart, len(f.specs)), nil
 	}
-	r := wire.NewReader(b)
-	format, err := readGoals(r, goalsPart, len(f.specs))
+	most := 0
+	for _, spec := range f.specs {
+		most = max(most, len(spec.Components)+1)
+	}
+	goals, err := readGoalParts(b, len(f.specs), most)
 	if err != nil {
 		return nil, err
 	}
 	for k, spec := range f.specs {
-		n := r.Int(len(spec.Components) + 1)
+		if _, ok := goals[k].parts[spec.Scorecard.Name()]; (goals[k].parts != nil) != ok {
+			return nil, fmt.Errorf("goal %d has no part %q", k, spec.Scorecard.Name())
+		}
+	}
+	return goals, nil
+}
+
+// readGoalParts reads the part of that number of goals, each of at most so many components with the scorecard.
+func readGoalParts(b []byte, number, most int) ([]goalPart, error) {
+	goals := make([]goalPart, number)
+	r := wire.NewReader(b)
+	format, err := readGoals(r, goalsPart, number)
+	if err != nil {
+		return nil, err
+	}
+	for k := range goals {
+		n := r.Int(most)
 		for range n {
 			name, part := r.String(), r.Bytes()
 			if goals[k].parts == nil {
 				goals[k].parts = map[string][]byte{}
 			}
 			goals[k].parts[name] = part
-		}
-		if _, ok := goals[k].parts[spec.Scorecard.Name()]; r.Err() == nil && (n > 0) != ok {
-			return nil, fmt.Errorf("goal %d has no part %q", k, spec.Scorecard.Name())
 		}
 		if n > 0 || format == 1 || r.Err() != nil {
 			continue
@@ -183,6 +198,43 @@ func (f *goalsFactory) readPart(b []byte) ([]goalPart, error) {
 		}
 	}
 	return goals, r.Done()
+}
+
+// GoalIn is what a model has of a goal: the parts of its components and of its scorecard by their names or, without a
+// structure, the weights of the records of each class that all partitions have learnt.
+type GoalIn struct {
+	Parts map[string][]byte
+	Seen  [2]float64
+}
+
+// componentsMost bounds the components of a goal without a Spec.
+const componentsMost = 64
+
+// GoalsIn returns the goals of a model, in their order; none where it was made without goals.
+func GoalsIn(m *Model) ([]GoalIn, error) {
+	b := m.part(GoalsName)
+	if b == nil {
+		return nil, nil
+	}
+	head := wire.NewReader(b)
+	head.Uvarint() // the format: readGoalParts checks it
+	n := head.Int(MaxGoals)
+	if head.Err() != nil {
+		return nil, head.Err()
+	}
+	parts, err := readGoalParts(b, n, componentsMost)
+	if err != nil {
+		return nil, err
+	}
+	goals := make([]GoalIn, n)
+	for k := range goals {
+		goals[k].Parts = parts[k].parts
+		for _, x := range parts[k].shares {
+			goals[k].Seen[0] += x.seen[0]
+			goals[k].Seen[1] += x.seen[1]
+		}
+	}
+	return goals, nil
 }
 
 // shareBytes is the least number of bytes of a share.

@@ -60,7 +60,7 @@ func inspectFile(a *cli.App, path string) error {
 	if err != nil {
 		return err
 	}
-	return show.Model(a.Out, fmt.Sprintf("%s (%s)", path, text.Bytes(info.Size())), m)
+	return show.Model(a.Out, fmt.Sprintf("%s (%s)", path, text.Bytes(info.Size())), m, nil)
 }
 
 var inspectors = map[string]func(context.Context, *cli.App, *cluster.Cluster, *config.Config) error{
@@ -99,7 +99,7 @@ func inspectModels(ctx context.Context, a *cli.App, k *cluster.Cluster, c *confi
 	if last := versions[len(versions)-1]; last.Model != nil {
 		fmt.Fprintln(a.Out)
 		name := fmt.Sprintf("the newest of %s (%s)", c.Topics.Model, text.Bytes(int64(last.Bytes)))
-		return cmp.Or(show.Model(a.Out, name, last.Model), broken)
+		return cmp.Or(show.Model(a.Out, name, last.Model, c.GoalNames()), broken)
 	}
 	return broken
 }

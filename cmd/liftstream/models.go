@@ -95,7 +95,7 @@ model: its figures, and how many labelled records of each partition were there; 
 			kind, number, refused := strings.Cut(args[0], "/")
 			if !refused || kind != "refused" && kind != "failed" {
 				return withVersions(ctx, a, file, args, func(c *config.Config, v []*state.ModelVersion) error {
-					return show.Model(a.Out, versionName(c, v[0]), v[0].Model)
+					return show.Model(a.Out, versionName(c, v[0]), v[0].Model, c.GoalNames())
 				})
 			}
 			n, err := strconv.ParseUint(number, 10, 64)
@@ -129,7 +129,7 @@ nothing.`,
 		Args:    cli.Needs(2, 2, "two versions, as 'model list' lists them"),
 		Run: func(ctx context.Context, args []string) error {
 			return withVersions(ctx, a, file, args, func(c *config.Config, v []*state.ModelVersion) error {
-				return show.ModelDiff(a.Out, v[0].Model, v[1].Model)
+				return show.ModelDiff(a.Out, v[0].Model, v[1].Model, c.GoalNames())
 			})
 		},
 	})

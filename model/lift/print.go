@@ -37,9 +37,9 @@ func PrintPart(w io.Writer, s *model.Schema, raw []byte) error {
 		return err
 	}
 	if len(part.Entered) > 0 {
-		entered := make([]string, len(part.Entered))
-		for i, e := range part.Entered {
-			entered[i] = names(s, e.Set.Features())
+		entered, err := EnteredNames(s, raw)
+		if err != nil {
+			return err
 		}
 		fmt.Fprintf(w, "\nIn the scorecard beside the single features: %s\n", strings.Join(entered, ", "))
 	}
@@ -61,6 +61,21 @@ func PrintPart(w io.Writer, s *model.Schema, raw []byte) error {
 		text.Count(part.Tried, "set"), text.Count(part.Exhausted, "feature"), text.Count(len(part.Windows), "window"),
 		text.Count(len(part.Profiles), "profile"), confirmed)
 	return err
+}
+
+// EnteredNames names the sets of a part that are in the scorecard beside the single features; none of nil.
+func EnteredNames(s *model.Schema, raw []byte) (sets []string, err error) {
+	if raw == nil {
+		return nil, nil
+	}
+	part, err := DecodePart(s, raw)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range part.Entered {
+		sets = append(sets, names(s, e.Set.Features()))
+	}
+	return sets, nil
 }
 
 // names joins the names of features.

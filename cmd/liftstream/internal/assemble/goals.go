@@ -1,15 +1,20 @@
 package assemble
 
 import (
+	"cmp"
 	"fmt"
+	"io"
 	"math"
 	"slices"
+	"strconv"
 
 	"liftstream/codec"
 	"liftstream/config"
 	"liftstream/model"
+	"liftstream/model/lift"
 	"liftstream/model/propensity"
 	"liftstream/model/report"
+	"liftstream/model/report/text"
 )
 
 // newGoals returns the component of the goals: each is learnt as the method lift of a stage of that label alone.
@@ -65,6 +70,46 @@ func (s *Stage) goalSections(m *model.Model, r *report.Report) error {
 		r.Goals = append(r.Goals, g)
 	}
 	return nil
+}
+
+// shownSets is the number of sets that PrintGoals names of a goal.
+const shownSets = 5
+
+// PrintGoals prints the goals of a model, nothing where it has none. names are those of the configuration, nil where it
+// is not at hand.
+func PrintGoals(w io.Writer, m *model.Model, names []string) error {
+	goals, err := model.GoalsIn(m)
+	if err != nil {
+		return fmt.Errorf("reading the model's part %s: %w", model.GoalsName, err)
+	}
+	s := *m.Schema()
+	s.Classes, s.Positive = []string{"0", "1"}, 1
+	var rows [][]string
+	for k, g := range goals {
+		name := strconv.Itoa(k + 1)
+		if len(names) == len(goals) {
+			name = names[k]
+		}
+		if g.Parts == nil {
+			rows = append(rows, []string{name, "no structure", "", fmt.Sprintf("base rates of records of weight %s, %s of "+
+				"them of the positive class", text.Number(g.Seen[0]+g.Seen[1]), text.Number(g.Seen[1]))})
+			continue
+		}
+		size := 0
+		for _, b := range g.Parts {
+			size += len(b)
+		}
+		sets, err := lift.EnteredNames(&s, g.Parts[lift.Name])
+		if err != nil {
+			return fmt.Errorf("goal %s: %w", name, err)
+		}
+		rows = append(rows, []string{name, "fitted", text.Bytes(int64(size)), cmp.Or(text.Some(sets, shownSets), "-")})
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	return text.Table(w, "", []string{"goal", "", " size", "in its scorecard beside the single features"}, rows)
 }
 
 // ReportGoals adds the records of a fit to the goals of its report: how many tell each goal, its base rate, and the

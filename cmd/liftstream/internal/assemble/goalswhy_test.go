@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -298,5 +299,55 @@ func TestAFoldLearnsNothingFromItsGoals(t *testing.T) {
 	}
 	if got, want := scores(true), scores(false); len(want) != 400 || !slices.Equal(got, want) {
 		t.Errorf("the scores of %d records of a fold change with their goals", len(want))
+	}
+}
+
+// TestGoalsOfAModelArePrinted: each goal by its name, one without a structure by the weights of its classes, and
+// nothing of a model without goals. A part cut short is an error.
+func TestGoalsOfAModelArePrinted(t *testing.T) {
+	s := goalsStage(t, "["+bought+", "+clicked+", "+left+"]", "correct")
+	x := model.NewBuilder(s.Spec)
+	b, y, c, _ := goalRecords(0, 600)
+	b.Label, b.Outcomes = y, make([]model.Outcomes, b.N)
+	for i := range b.N {
+		left := int32(-1)
+		if i < 30 {
+			left = 1
+		}
+		b.Outcomes[i] = goalOutcomes(c[i], left)
+	}
+	x.Add(b)
+	m, err := x.Fit(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed := func(names []string) string {
+		var out strings.Builder
+		if err := PrintGoals(&out, m, names); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	lines := strings.Split(printed(s.GoalNames()), "\n")
+	if len(lines) != 5 || !strings.HasPrefix(lines[2], "clicked ") || !strings.Contains(lines[2], " fitted ") ||
+		!strings.HasPrefix(lines[3], "left ") || !strings.Contains(lines[3], "no structure") ||
+		!strings.Contains(lines[3], "weight 30, 30 of them of the positive class") {
+		t.Errorf("printed\n%s", strings.Join(lines, "\n"))
+	}
+	for _, names := range [][]string{nil, {"one"}} { // of no configuration, and of one with other goals
+		if lines := strings.Split(printed(names), "\n"); len(lines) != 5 || !strings.HasPrefix(lines[2], "1 ") {
+			t.Errorf("without names:\n%s", strings.Join(lines, "\n"))
+		}
+	}
+	part := m.Parts[model.GoalsName]
+	for n := range len(part) {
+		m.Parts[model.GoalsName] = part[:n]
+		if PrintGoals(io.Discard, m, nil) == nil {
+			t.Fatalf("%d of %d bytes are read", n, len(part))
+		}
+	}
+	delete(m.Parts, model.GoalsName)
+	if got := printed(nil); got != "" {
+		t.Errorf("without goals: %s", got)
 	}
 }

@@ -228,7 +228,7 @@ func shownModel() *model.Model {
 func TestPageOfAModel(t *testing.T) {
 	m := shownModel()
 	var b strings.Builder
-	if err := Model(&b, "bank.model", m); err != nil {
+	if err := Model(&b, "bank.model", m, nil); err != nil {
 		t.Fatal(err)
 	}
 	m.Info = model.Info{Records: 33, Weight: 32.5, Exchangeable: true, Verdict: model.Verdict{New: nan, Old: nan, Low: nan,
@@ -237,7 +237,7 @@ func TestPageOfAModel(t *testing.T) {
 	age := &m.Schema().Features[0]
 	age.Special, age.Cuts, age.Least = []float64{-999, -99.9}, []float64{18, 25.5}, .05
 	b.WriteString("----\n")
-	if err := Model(&b, "bank.model", m); err != nil {
+	if err := Model(&b, "bank.model", m, nil); err != nil {
 		t.Fatal(err)
 	}
 	written(t, "model", strings.ReplaceAll(b.String(), fmt.Sprintf("format %d\n", model.ModelFormat), "format N\n"))
@@ -249,7 +249,7 @@ func TestPageOfDerivedFeatures(t *testing.T) {
 	s := m.Schema()
 	s.Features[0].Derived, s.Features[2].Derived = "log(income)", "bucket(x, 1)"
 	var b strings.Builder
-	if err := Model(&b, "bank.model", m); err != nil {
+	if err := Model(&b, "bank.model", m, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"  log(income)\n", "; bucket(x, 1)\n"} {
@@ -360,7 +360,7 @@ func TestFailingOutputIsNoticed(t *testing.T) {
 		"triples": func(w *bufio.Writer) error {
 			return Triples(w, nil, nil, &TriplesResult{Methods: map[string]*TripleMetrics{}})
 		},
-		"model": func(w *bufio.Writer) error { return Model(w, "x", shownModel()) },
+		"model": func(w *bufio.Writer) error { return Model(w, "x", shownModel(), nil) },
 	} {
 		if err := page(bufio.NewWriterSize(full{}, 1)); !errors.Is(err, errFull) {
 			t.Errorf("%s: got %v", name, err)

@@ -12,8 +12,9 @@ import (
 	"liftstream/model/report/text"
 )
 
-// Model prints the content of a model; name says which one it is.
-func Model(w io.Writer, name string, m *model.Model) error {
+// Model prints the content of a model; name says which one it is. goals are the names of the goals of its stage, nil
+// where the configuration is not at hand.
+func Model(w io.Writer, name string, m *model.Model, goals []string) error {
 	s := m.Schema()
 	property := func(key, format string, args ...any) {
 		fmt.Fprintf(w, "%-12s "+format+"\n", append([]any{key}, args...)...)
@@ -58,7 +59,10 @@ func Model(w io.Writer, name string, m *model.Model) error {
 	if err := modelFeatures(w, m); err != nil {
 		return err
 	}
-	return assemble.PrintParts(w, m)
+	if err := assemble.PrintParts(w, m); err != nil {
+		return err
+	}
+	return assemble.PrintGoals(w, m, goals)
 }
 
 // modelFeatures prints the features with their levels, special codes and cuts.

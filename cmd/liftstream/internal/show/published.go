@@ -252,12 +252,12 @@ func Refused(w io.Writer, v *state.GateVerdict) error {
 	return text.Table(w, "", []string{" partition", " labelled"}, rows)
 }
 
-// ModelDiff prints the lines in which two models differ as Model prints them.
-func ModelDiff(w io.Writer, a, b *model.Model) error {
+// ModelDiff prints the lines in which two models of a stage with these goals differ as Model prints them.
+func ModelDiff(w io.Writer, a, b *model.Model, goals []string) error {
 	var texts [2][]string
 	for i, m := range []*model.Model{a, b} {
 		var page bytes.Buffer
-		if err := Model(&page, strconv.FormatInt(m.Version, 10), m); err != nil {
+		if err := Model(&page, strconv.FormatInt(m.Version, 10), m, goals); err != nil {
 			return err
 		}
 		texts[i] = strings.Split(strings.TrimRight(page.String(), "\n"), "\n")

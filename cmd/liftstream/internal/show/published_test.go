@@ -101,7 +101,7 @@ func TestDifferentLines(t *testing.T) {
 	a, b := shownModel(), shownModel()
 	b.Version = a.Version + 1
 	var page strings.Builder
-	if err := ModelDiff(&page, a, b); err != nil || strings.Count(page.String(), "\n") != 4 {
+	if err := ModelDiff(&page, a, b, nil); err != nil || strings.Count(page.String(), "\n") != 4 {
 		t.Errorf("%v\n%s", err, page.String())
 	}
 }
