@@ -194,7 +194,7 @@ func TestTheModelOfABuilder(t *testing.T) {
 
 // TestAScoreExplainsItself: the reasons are the features by the size of their effects, with as many as are asked for,
 // and the named terms where all are; the subspace, where no component selects one, is the features of a fifth of the
-// largest effect or more.
+// largest effect or more that show a lift, by the divergence in nats of the rate that it makes of the base rate.
 func TestAScoreExplainsItself(t *testing.T) {
 	all := model.NewPartition(newSpec(nil), 0)
 	feed(all, 0, 1000, 100, nil)
@@ -214,33 +214,43 @@ func TestAScoreExplainsItself(t *testing.T) {
 			}
 		}
 	}
-	small := 0
+	small, untold, told := 0, 0, 0
 	for i := range 200 {
 		why := want.WhyOf(i)
 		n := len(schema.Features)
 		if len(why) <= n || why[n].Feature != model.TermIntercept {
 			t.Fatalf("record %d: the reasons %+v have no terms behind the features", i, why)
 		}
-		var features []int32
-		var relevance []float32
+		nats := map[int32]float64{}
 		for k, r := range why[:n] {
 			if k > 0 && math.Abs(r.Effect) > math.Abs(why[k-1].Effect) {
 				t.Fatalf("record %d: reason %d has the larger effect: %+v", i, k, why)
 			}
-			rel := math.Abs(r.Effect) / math.Abs(why[0].Effect)
-			if rel >= .2 {
-				features, relevance = append(features, r.Feature), append(relevance, float32(rel))
-			} else if rel > 0 {
+			q := want.BaseRate[i]
+			p := r.Lift * q
+			switch rel := math.Abs(r.Effect) / math.Abs(why[0].Effect); {
+			case math.IsNaN(r.Lift):
+				untold++
+			case rel < .2:
 				small++
+			default:
+				told++
+				nats[r.Feature] = p*math.Log(p/q) + (1-p)*math.Log((1-p)/(1-q))
 			}
 		}
 		f, r := want.SubspaceOf(i)
-		if !slices.Equal(f, features) || !slices.Equal(r, relevance) {
-			t.Fatalf("record %d: subspace %v of relevance %v, want %v of %v", i, f, r, features, relevance)
+		for k := range f {
+			if v, ok := nats[f[k]]; !ok || math.Abs(v-float64(r[k])) > 1e-6 || k > 0 && r[k] > r[k-1] {
+				t.Fatalf("record %d: subspace %v of relevance %v, want %v", i, f, r, nats)
+			}
+		}
+		if len(f) != len(nats) {
+			t.Fatalf("record %d: subspace %v of relevance %v, want %v", i, f, r, nats)
 		}
 	}
-	if small == 0 {
-		t.Error("no effect is small: the test would say nothing")
+	t.Logf("%d features show a lift, %d of small effects, %d none", told, small, untold)
+	if told == 0 || untold == 0 {
+		t.Error("the test says nothing")
 	}
 }
 
