@@ -194,7 +194,8 @@ type Trees struct {
 	// Leaves is the largest number of leaves of a tree. Default 16. One of two leaves knows one feature, one of more
 	// knows features together.
 	Leaves int `yaml:"leaves"`
-	// Rate is the factor of the value of a leaf. Default 0.15. A smaller one needs more rounds.
+	// Rate is the factor of the value of a leaf. Default 0.15. A smaller one needs more rounds. Where more than four
+	// classes leave each other fewer rounds, the factor is larger, up to 0.5 (model/trees/METHOD.md 3).
 	Rate float64 `yaml:"rate"`
 	// Gate is the number of standard errors by which trees must lower the log-loss of records that they were not fitted
 	// on, else a fit keeps none. Default 3. 0 keeps trees that lower it at all.

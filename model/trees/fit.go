@@ -154,12 +154,28 @@ func (f *Factory) sample(ctx context.Context, ev *model.Evidence) (*records, err
 // leastRecords of a fit: fewer leave too little out of fold.
 const leastRecords = 200
 
+// Several classes share the trees of a part, so that many leave each other few rounds. Below enough of them the rate
+// grows as they become fewer, up to largestRate: the values of the leaves add up to as much.
+const (
+	enough      = 160. / 3
+	largestRate = .5
+)
+
+// rate is that of the options, and a larger one where classes leave fewer rounds than the options ask for.
+func (f *Factory) rate() float64 {
+	rate, n := f.options.Rate, float64(f.rounds())
+	if f.rounds() >= f.options.Rounds || n >= enough {
+		return rate
+	}
+	return max(rate, min(rate*enough/n, largestRate))
+}
+
 func (f *Factory) fit(ctx context.Context, p *Part, r *records) error {
 	p.info.records = r.len()
 	if len(r.columns) == 0 {
 		return nil
 	}
-	s := shape{leaves: f.options.Leaves, least: least, curvature: curvature, ridge: ridge, rate: f.options.Rate}
+	s := shape{leaves: f.options.Leaves, least: least, curvature: curvature, ridge: ridge, rate: f.rate()}
 	es, out, err := boost(ctx, r, s, f.rounds())
 	if err != nil {
 		return err

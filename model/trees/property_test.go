@@ -265,3 +265,26 @@ func TestBothSidesOfASplitHaveTheLeastRecords(t *testing.T) {
 		}
 	}
 }
+
+// TestRateOfManyClasses: classes share 256 trees, and the rate grows as their rounds become fewer (METHOD.md 3).
+func TestRateOfManyClasses(t *testing.T) {
+	for _, c := range []struct {
+		classes, rounds int
+		rate, want      float64
+	}{
+		{2, 120, .15, .15},
+		{4, 120, .15, .15}, // 64 rounds are enough
+		{5, 120, .15, .15 * 160 / 3 / 51},
+		{10, 120, .15, .15 * 160 / 3 / 25},
+		{20, 120, .15, .5},
+		{10, 120, .3, .5},
+		{10, 120, .7, .7},
+		{10, 25, .15, .15}, // as many as are asked for
+	} {
+		s := &model.Schema{Classes: make([]string, c.classes)}
+		f := New(Options{Rounds: c.rounds, Leaves: 4, Rate: c.rate}, s)
+		if got := f.rate(); math.Abs(got-c.want) > 1e-15 {
+			t.Errorf("%d classes, %d rounds at %v: %v, want %v", c.classes, c.rounds, c.rate, got, c.want)
+		}
+	}
+}
