@@ -305,8 +305,8 @@ func (r *descending) derivatives(by []float64) float64 {
 	return all.auc
 }
 
-// gainsIntervals adds the intervals to a gains table of class c, those of the block bootstrap and of Wilson together, and
-// returns the profits with v, nil where none is given. Profits are scaled to the weight of all records. gini is the
+// gainsIntervals adds the intervals to a gains table of class c, those of the block bootstrap and of Wilson together,
+// and returns the profits with v, nil where none is given. Profits are scaled to the weight of all records. gini is the
 // interval of 2 AUC - 1 of the class by the same resamples: that of giniInterval where there are two classes.
 func gainsIntervals(s *Set, gains []Gain, c int, v Value, seed uint64) (profit *Profit, gini Interval) {
 	r := descend(s, c)
