@@ -30,7 +30,8 @@ const (
 
 // Reasons to refuse a row.
 const (
-	ReasonID     Reason = "id"     // the id is null, empty, longer than 8 KiB or not UTF-8
+	// the id is null, empty, longer than 8 KiB, not UTF-8, or a float that stands for several whole numbers
+	ReasonID     Reason = "id"
 	ReasonTime   Reason = "time"   // the time cannot be read
 	ReasonFuture Reason = "future" // the time lies further ahead than allowed; also of a message
 	ReasonPast   Reason = "past"   // the time lies further back than allowed; also of a message

@@ -173,7 +173,7 @@ func (r *fieldReader) encoded(d int, values *node) *node {
 	if dict == nil {
 		dict = &dictionary{id, values}
 		r.dicts[id] = dict
-	} else if !arrow.TypeEqual(dict.values.typ, values.typ) {
+	} else if !arrow.TypeEqual(dict.values.typ, values.typ) || dict.values.widen != values.widen {
 		r.bad = true
 		return nil
 	}

@@ -153,7 +153,7 @@ func (x *Prepared) step(one *moving) bool {
 // More begins another round, between two commands, where so many records have come that Swap would be long. It reports
 // whether it did: then Learn is to be called once more.
 func (x *Prepared) More() bool {
-	if x.rounds >= mostRounds || !x.stands() || !longSwap(x.p, x.to) {
+	if x.rounds >= mostRounds || !x.stands() || !longSwap(x.p, x.to) || !x.meetLevels() {
 		return false
 	}
 	x.from = x.to
@@ -193,12 +193,13 @@ func (x *Prepared) Swap() bool {
 }
 
 // meetLevels adds the levels that the partition has met meanwhile. It reports whether the others have their codes
-// still.
+// still, and whether a Rebase that began with the former codes knows as much: it may ask whether any code changes.
 func (x *Prepared) meetLevels() bool {
 	want := x.m.Levels.Clone()
 	recode := want.Merge(x.p.levels)
 	x.move.levels.Merge(x.p.levels)
-	if !bytes.Equal(want.AppendBinary(nil), x.move.levels.AppendBinary(nil)) {
+	if !bytes.Equal(want.AppendBinary(nil), x.move.levels.AppendBinary(nil)) ||
+		recode.Identity() != x.move.recode.Identity() {
 		return false
 	}
 	for f, codes := range x.move.recode {

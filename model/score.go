@@ -200,7 +200,7 @@ func (s *scorer) appendTelling(out *Scores, features []Reason, target int32) {
 	from, base := len(out.Subspace), s.scorecard.BaseRate(target)
 	for k := range features {
 		x := s.order.place(k)
-		if x.size < minRelevance*s.order.place(0).size {
+		if x.size == 0 || x.size < minRelevance*s.order.place(0).size {
 			break
 		}
 		lift := s.scorecard.Lift(s.pending, target, int(x.at))

@@ -103,8 +103,8 @@ func TestAnEndWhileASwapIsPrepared(t *testing.T) {
 	w.ExactlyOnce()
 }
 
-// TestAPreparationEndsWhereItsModelIsNotWanted: where another version is to serve, and at the end of an attempt.
-func TestAPreparationEndsWhereItsModelIsNotWanted(t *testing.T) {
+// TestAPreparationIsDropped: one that has learnt, or none.
+func TestAPreparationIsDropped(t *testing.T) {
 	var a ahead
 	a.drop()
 	if a.ready() != nil {

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"liftstream/model"
 	"liftstream/stream/replay"
 	"liftstream/stream/state"
 )
@@ -35,7 +36,7 @@ type pipeline struct {
 
 func newPipeline(t *task) *pipeline {
 	p := &pipeline{t: t, filling: &transaction{}, outcome: make(chan error, 1), timer: time.NewTimer(time.Hour)}
-	p.pace.Rate = float64(t.s.o.SnapshotRate)
+	p.pace.Rate, p.stands.waits = float64(t.s.o.SnapshotRate), model.WaitsOf(t.m.Part)
 	if t.snap.Last != nil {
 		p.lastSnap = t.s.o.Now()
 	}

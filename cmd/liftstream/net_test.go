@@ -48,7 +48,8 @@ fit: {records: 300}
 var (
 	netNumber = regexp.MustCompile(`-?\d+(\.\d+)?(e[-+]?\d+)?`)
 	netVaried = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?Z?|[\d.]+ (ms|s|µs)\b|` +
-		`\d+(/s| records/s)\b|"(records_per_second|seconds)": ?[\d.e+-]+|127\.0\.0\.1:\d+|\b[\w.-]+@[\w.-]+`)
+		`\d+(/s| records/s)\b|"(records_per_second|seconds)": ?[\d.e+-]+|127\.0\.0\.1:\d+|\b[\w.-]+@[\w.-]+|` +
+		`\d+ (B|KiB) {2,}\d+ (B|KiB)`)
 )
 
 // commandNet is a net of the answers of commands.

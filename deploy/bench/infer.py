@@ -6,8 +6,8 @@
 
 It starts an embedded broker and a stage of bank marketing with a given model, one partition and no fits, and measures
 its throughput. Then the same records come at half of that rate, once without requests and once with them. It prints the
-times of the requests, the processor time of the stage for each, and whether the scores of the stream are the same to the
-byte. The requests come from BenchmarkSpeedInfer, which knows when each was due. Needs Go, and nothing of Python's
+times of the requests, the processor time of the stage for each, and whether the scores of the stream are the same to
+the byte. The requests come from BenchmarkSpeedInfer, which knows when each was due. Needs Go, and nothing of Python's
 packages. On a busy machine the times say nothing of the stage: the load is printed beside them.
 """
 
@@ -81,7 +81,10 @@ class Stage:
         out = self.run("tail", "--from", "start", "--follow=false", "--format", "jsonl")
         return hashlib.sha256(out).hexdigest()
 
-    def stop(self) -> None:
+    def __enter__(self) -> Stage:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self.process.terminate()
         self.process.wait()
 
@@ -135,43 +138,41 @@ def measure(args: argparse.Namespace, program: str, folder: Path, port: int) -> 
     print(f"load of the machine before: {os.getloadavg()[0]:.1f}", flush=True)
 
     repeat = 100
-    fast = Stage(program, folder, port, "fast", model)
-    began = time.monotonic()
-    fast.produce(repeat, 0).wait()
-    fast.scored(repeat * RECORDS)
-    full = repeat * RECORDS / (time.monotonic() - began)
-    fast.stop()
+    with Stage(program, folder, port, "fast", model) as fast:
+        began = time.monotonic()
+        fast.produce(repeat, 0).wait()
+        fast.scored(repeat * RECORDS)
+        full = repeat * RECORDS / (time.monotonic() - began)
     rate = max(int(full * args.load), 100)
     repeat = max(rate * args.seconds // RECORDS, 1)
     print(f"throughput {full:,.0f} records a second; the stage is given {rate:,}", flush=True)
 
     busy, sums, told = {}, {}, {}
     for asked in (0, args.rate):
-        stage = Stage(program, folder, port, f"asked-{asked}", model)
-        busy[asked] = -stage.metric("process_cpu_seconds_total")
-        producer = stage.produce(repeat, rate)
-        if asked:
-            environment = {
-                **os.environ,
-                "LIFTSTREAM_SPEED_URL": f"http://127.0.0.1:{stage.port}/v2/models/{stage.name}/infer",
-                "LIFTSTREAM_SPEED_BODIES": str(ask),
-                "LIFTSTREAM_SPEED_RATE": str(asked),
-                "LIFTSTREAM_SPEED_SECONDS": str(args.seconds),
-            }
-            line = subprocess.run(
-                [str(test), "-test.run", "xxx", "-test.bench", "SpeedInfer", "-test.benchtime", "1x"],
-                env=environment,
-                cwd=REPOSITORY / "cmd/liftstream",
-                check=True,
-                capture_output=True,
-                text=True,
-            ).stdout
-            told = {unit: float(n) for n, unit in re.findall(r"([0-9.e+-]+) (\S+-s|refused)\b", line)}
-        producer.wait()
-        stage.scored(repeat * RECORDS)
-        busy[asked] += stage.metric("process_cpu_seconds_total")
-        sums[asked] = stage.scores()
-        stage.stop()
+        with Stage(program, folder, port, f"asked-{asked}", model) as stage:
+            busy[asked] = -stage.metric("process_cpu_seconds_total")
+            producer = stage.produce(repeat, rate)
+            if asked:
+                environment = {
+                    **os.environ,
+                    "LIFTSTREAM_SPEED_URL": f"http://127.0.0.1:{stage.port}/v2/models/{stage.name}/infer",
+                    "LIFTSTREAM_SPEED_BODIES": str(ask),
+                    "LIFTSTREAM_SPEED_RATE": str(asked),
+                    "LIFTSTREAM_SPEED_SECONDS": str(args.seconds),
+                }
+                line = subprocess.run(
+                    [str(test), "-test.run", "xxx", "-test.bench", "SpeedInfer", "-test.benchtime", "1x"],
+                    env=environment,
+                    cwd=REPOSITORY / "cmd/liftstream",
+                    check=True,
+                    capture_output=True,
+                    text=True,
+                ).stdout
+                told = {unit: float(n) for n, unit in re.findall(r"([0-9.e+-]+) (\S+-s|refused)\b", line)}
+            producer.wait()
+            stage.scored(repeat * RECORDS)
+            busy[asked] += stage.metric("process_cpu_seconds_total")
+            sums[asked] = stage.scores()
 
     asked = args.rate * args.seconds
     each = (busy[args.rate] - busy[0]) / asked

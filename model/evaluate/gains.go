@@ -192,16 +192,21 @@ func (s spread) with(low, high, scale float64) Interval {
 	return Interval{min(x[0], Number(scale*low)), max(x[1], Number(scale*high))}
 }
 
-// captured is the interval of a share of the positives by Wilson, of as many as their weights are worth.
-func (r *descending) captured(share float64) (low, high float64) {
-	var sum, squares float64
+// captured is the interval of the share of the positives among the n first records: what Wilson's of it and Wilson's of
+// the rate among these records have in common, of as many records as their weights are worth. Alone the one knows
+// nothing of the number of the records, and the other nothing of that of the positives.
+func (r *descending) captured(hits, n, total, positives float64) (low, high float64) {
+	var sum, squares, square float64
 	for i, w := range r.weight {
+		square += w * w
 		if r.hit[i] > 0 {
 			sum += w
 			squares += w * w
 		}
 	}
-	return report.Wilson(share, sum*sum/squares)
+	low, high = report.Wilson(hits/positives, sum*sum/squares)
+	l, h := report.Wilson(hits/n, total*n/square)
+	return max(low, l*n/positives), min(high, h*n/positives)
 }
 
 // giniInterval is the block bootstrap interval of 2 AUC - 1, the mean over classes as in Set.AUC. NaN for fewer than
@@ -348,8 +353,8 @@ func gainsIntervals(s *Set, gains []Gain, c int, v Value, seed uint64) (profit *
 	for g := range gains {
 		x := &gains[g]
 		share, low, high := float64(x.N)/total, math.NaN(), math.NaN()
-		if share < 1 { // the positives among all records are all
-			low, high = r.captured(float64(x.Capture))
+		if x.Share < 1 && share < 1 { // the positives among all records are all
+			low, high = r.captured(float64(x.Positives), float64(x.N), total, positives)
 		}
 		x.LiftInterval, x.CaptureInterval = lifts[g].with(low/share, high/share, 1), captures[g].with(low, high, 1)
 		if v.Given() {

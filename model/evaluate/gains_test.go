@@ -176,7 +176,8 @@ func TestGainsAgainstASlowProgram(t *testing.T) {
 	}
 }
 
-// TestIntervalsOfGains: the percentiles of the figures of the slow resamples, and the interval of Wilson around them.
+// TestIntervalsOfGains: the percentiles of the figures of the slow resamples, and around them what the two of Wilson
+// have in common.
 func TestIntervalsOfGains(t *testing.T) {
 	s := gainSet(t, 100, .1, false, 2)
 	v := Value{Hit: 40, Contact: 12}
@@ -193,8 +194,10 @@ func TestIntervalsOfGains(t *testing.T) {
 		gini = append(gini, slowGini(slow, 0))
 	}
 	n, pos := sizeOf(s, 0)
-	low, high := report.Wilson(float64(gains[3].Capture), pos)
-	size := float64(gains[3].N)
+	size, hits := float64(gains[3].N), float64(gains[3].Positives)
+	low, high := report.Wilson(hits/pos, pos)
+	l, h := report.Wilson(hits/size, size)
+	low, high = max(low, l*size/pos), min(high, h*size/pos)
 	for name, c := range map[string]struct {
 		got  Interval
 		want []float64
@@ -302,6 +305,27 @@ func TestGainsOfFewPositives(t *testing.T) {
 	}
 	if inside < sets-8 || none < 10 { // 95 %: fewer than 52 of 60 in one run of 200
 		t.Errorf("1 lies in %d of %d intervals, %d of no positives", inside, sets, none)
+	}
+}
+
+// TestGainsOfAllRecords: of all records the capture is known, also where the sum of the weights is rounded.
+func TestGainsOfAllRecords(t *testing.T) {
+	for k := range uint64(20) {
+		s := NewSet(2)
+		for i := range 40 {
+			p := float64(model.Hash(k, uint64(i))>>11) / (1 << 53)
+			if err := s.Add(int64(i), []float64{1 - p, p}, int32(model.Hash(k, uint64(i), 1)%2), .1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		gains := s.Gains(1)
+		gainsIntervals(s, gains, 1, Value{}, 1)
+		last := gains[len(gains)-1]
+		for _, v := range append(last.CaptureInterval[:], last.LiftInterval[:]...) {
+			if last.Share != 1 || math.Abs(float64(v)-1) > 1e-9 {
+				t.Errorf("set %d: of all records %v and %v", k, last.CaptureInterval, last.LiftInterval)
+			}
+		}
 	}
 }
 

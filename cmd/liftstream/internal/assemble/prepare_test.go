@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -22,26 +23,45 @@ func beforeTheFirstModel(t *testing.T, more string, also ...model.Factory) (
 	p, twin *model.Partition, m *model.Model, feed func(n int),
 ) {
 	t.Helper()
-	g := grown{features: 60, levels: 300, classes: 2, partitions: 1}
+	return beforeTheFirstModelOf(t, grown{features: 60, levels: 300, classes: 2, partitions: 1}, 0, false, more, also...)
+}
+
+// beforeTheFirstModelOf is of a partition of several, all of which the model knows. The records since the snapshot are
+// new ones, or again those of the fit.
+func beforeTheFirstModelOf(t *testing.T, g grown, self int, again bool, more string, also ...model.Factory) (
+	p, twin *model.Partition, m *model.Model, feed func(n int),
+) {
+	t.Helper()
 	a := stage(t, g.config()+more)
 	spec := *a.Spec
 	spec.Options.Warmup, spec.Options.Work = 1<<30, 1<<26
 	spec.Components = append(slices.Clone(spec.Components), also...)
-	p, twin = model.NewPartition(&spec, 0), model.NewPartition(&spec, 0)
+	p, twin = model.NewPartition(&spec, int32(self)), model.NewPartition(&spec, int32(self))
 	at := 0
 	feed = func(n int) {
 		var one, other model.Scores
-		p.Events(g.batch(0, at, n), &one)
-		twin.Events(g.batch(0, at, n), &other)
+		p.Events(g.batch(self, at, n), &one)
+		twin.Events(g.batch(self, at, n), &other)
 		if !slices.Equal(one.P, other.P) {
 			t.Fatalf("scores of records %d to %d differ", at, at+n)
 		}
 		at += n
 	}
 	feed(aheadRecords)
-	m, err := model.FitAnew(t.Context(), &spec, model.Held{0: p.Snapshot()}, nil)
+	held := model.Held{int32(self): p.Snapshot()}
+	for i := range g.partitions {
+		if i != self {
+			other := model.NewPartition(&spec, int32(i))
+			other.Events(g.batch(i, 0, aheadRecords), new(model.Scores))
+			held[int32(i)] = other.Snapshot()
+		}
+	}
+	m, err := model.FitAnew(t.Context(), &spec, held, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if again {
+		at = 0
 	}
 	feed(aheadRecords)
 	return p, twin, m, feed
@@ -96,6 +116,41 @@ func TestAPreparedSwapIsTheSwap(t *testing.T) {
 			}
 			if !x.Swap() {
 				t.Fatal("the prepared swap was dropped")
+			}
+			if err := twin.Swap(m); err != nil {
+				t.Fatal(err)
+			}
+			sameStates(t, p, twin)
+			feed(300)
+			sameStates(t, p, twin)
+		})
+	}
+}
+
+// TestAPreparedSwapOfSeveralPartitions: levels that another partition has named come during the preparation. They get
+// the codes of the model, and where no code changed before (again), the preparation is given up.
+func TestAPreparedSwapOfSeveralPartitions(t *testing.T) {
+	g := grown{features: 60, levels: 3000, classes: 2, partitions: 2}
+	for self, again := range []bool{true, false} {
+		t.Run(fmt.Sprint(self), func(t *testing.T) {
+			p, twin, m, feed := beforeTheFirstModelOf(t, g, self, again, "")
+			x := prepared(t, p, m)
+			x.Learn()
+			feed(1200)
+			if got := x.More(); got == again {
+				t.Errorf("another round: %v", got)
+			}
+			if !again {
+				x.Learn()
+				feed(100)
+			}
+			if got := x.Swap(); got == again {
+				t.Errorf("the prepared swap is done: %v", got)
+			}
+			if !p.Trained() {
+				if err := p.Swap(m); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if err := twin.Swap(m); err != nil {
 				t.Fatal(err)
