@@ -45,8 +45,8 @@ func (b *builder) quality() {
 		s.Blocks = append(s.Blocks, upliftBlock(b))
 	}
 	s.Notes = []string{"Intervals are of 95 %, by a bootstrap of blocks of records, those of gains and profits wider " +
-		"where positives are few. AUC is the share of pairs of two records of different classes that the scores rank right: .5 " +
-		"is chance. Gini is 2 AUC - 1. Log-loss is lower where propensities are truer."}
+		"where positives are few. AUC is the share of pairs of two records of different classes that the scores rank " +
+		"right: .5 is chance. Gini is 2 AUC - 1. Log-loss is lower where propensities are truer."}
 	b.add(s)
 }
 
