@@ -365,8 +365,8 @@ func (g *goals) Rebase(rb *Rebase) error {
 	return nil
 }
 
-// countSince counts the goals without a structure anew, by the records that the model does not know. What a model
-// before it has brought leaves: it would count once more with each model that knows no record of the state.
+// countSince counts the goals without a structure anew, by the records that the model does not know. The counts that
+// a model before it has brought go: they would count once more with each model that knows no record of the state.
 func (g *goals) countSince(rb *Rebase) {
 	for k := range g.all {
 		if x := &g.all[k]; !x.structured {

@@ -100,7 +100,7 @@ func TestOfAnEmptiedRecordItsClockIsLeft(t *testing.T) {
 }
 
 // TestScoresOfOthersHaveOneOrder: a state that takes over the scores of several partitions has the same bytes each
-// time, and those that it is read from: the steps of a bucket ascend, whichever partition they come from.
+// time, and so has one read from them: the steps of a bucket ascend, over all partitions.
 func TestScoresOfOthersHaveOneOrder(t *testing.T) {
 	var parts []*Partition
 	for n := range 5 {

@@ -96,7 +96,7 @@ func (p *Partition) marked(marks map[int32]Mark) float64 {
 	return 0
 }
 
-// move is what a partition is moved to by another model.
+// move has the parts of a partition that another model replaces.
 type move struct {
 	levels     *Levels
 	recode     Recode // of the partition's levels

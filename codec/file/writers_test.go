@@ -3,6 +3,7 @@ package file
 import (
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,28 +26,8 @@ func TestWritersOfArrow(t *testing.T) {
 		t.Fatalf("%d files, %v", len(names), err)
 	}
 	for _, name := range names {
-		got := map[string][]string{}
-		r, err := OpenTables([]string{name}, TableOptions{Missing: []string{""}})
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		for err == nil {
-			var table *codec.Table
-			if table, err = r.Next(); err != nil {
-				break
-			}
-			for column := range want {
-				for row := range table.Rows() {
-					if at := table.Column(column); at >= 0 {
-						text, _ := table.Text(at, row)
-						got[column] = append(got[column], text)
-					}
-				}
-			}
-		}
-		r.Close()
-		if !errors.Is(err, io.EOF) || got["id"] == nil || got["x"] == nil {
+		got, err := columnTexts(name, slices.Collect(maps.Keys(want)))
+		if err != nil || got["id"] == nil || got["x"] == nil {
 			t.Errorf("%s: columns %v, %v", name, got, err)
 		}
 		for column, texts := range got {
@@ -87,5 +68,31 @@ func checkMessage(t *testing.T, name string) {
 	}
 	if err != nil || len(bad) > 0 || b.N != 5 || b.Columns[0].Float[2] != -2 || b.ID[4] != "e" {
 		t.Errorf("%s as a message: %v, bad %v, %d records", name, err, bad, b.N)
+	}
+}
+
+// columnTexts returns the texts of those of the columns that a file has.
+func columnTexts(name string, columns []string) (map[string][]string, error) {
+	r, err := OpenTables([]string{name}, TableOptions{Missing: []string{""}})
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	got := map[string][]string{}
+	for {
+		table, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return got, nil
+		}
+		if err != nil {
+			return got, err
+		}
+		for _, column := range columns {
+			at := table.Column(column)
+			for row := 0; at >= 0 && row < table.Rows(); row++ {
+				text, _ := table.Text(at, row)
+				got[column] = append(got[column], text)
+			}
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package modeltest
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -153,10 +152,7 @@ func (f *Figures) Golden(t testing.TB, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var want []string
-	for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
-		want = append(want, s.Text())
-	}
+	want := strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
 	differences := Differences(f.lines, want)
 	for i, d := range differences {
 		if i == mostDifferences {

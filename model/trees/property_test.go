@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"liftstream/model"
@@ -285,6 +286,44 @@ func TestRateOfManyClasses(t *testing.T) {
 		f := New(Options{Rounds: c.rounds, Leaves: 4, Rate: c.rate}, s)
 		if got := f.rate(); math.Abs(got-c.want) > 1e-15 {
 			t.Errorf("%d classes, %d rounds at %v: %v, want %v", c.classes, c.rounds, c.rate, got, c.want)
+		}
+	}
+}
+
+// TestManyClasses: with the larger rate of twelve classes, noise gets no trees, and classes of the XOR of features do.
+func TestManyClasses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: sixteen fits of twelve classes")
+	}
+	const classes, streams = 12, 8
+	told := func(x []float64) int32 { // three XORs, eight of the twelve classes
+		bit := func(a, b float64) int32 { return int32(math.Abs(above(a) - above(b))) }
+		return bit(x[0], x[1]) + 2*bit(x[2], x[3]) + 4*bit(x[4], x[5])
+	}
+	for _, c := range []struct {
+		name        string
+		n           int
+		share       float64 // of the records whose class features tell
+		least, most int     // streams with trees
+	}{{"noise", 1000, 0, 0, 0}, {"XOR", 1500, .8, streams, streams}} {
+		kept := 0
+		for seed := range uint64(streams) {
+			rows, class := table(c.n, 6, 400+seed, noise)
+			for i := range class {
+				class[i] = int32(uniform(seed, uint64(i), 7) * classes)
+				if uniform(seed, uint64(i), 8) < c.share {
+					class[i] = told(rows[i])
+				}
+			}
+			ev := numbered(rows, class)
+			ev.Schema.Classes, ev.Schema.Positive = strings.Split("abcdefghijkl", ""), 0
+			if p, _ := fitted(t, Default(), ev); len(p.trees) > 0 {
+				kept++
+			}
+		}
+		t.Logf("%s: %d of %d streams get trees", c.name, kept, streams)
+		if kept < c.least || kept > c.most {
+			t.Errorf("%s: %d of %d streams get trees", c.name, kept, streams)
 		}
 	}
 }

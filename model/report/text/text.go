@@ -11,10 +11,13 @@ import (
 	"time"
 )
 
-// Count writes a number with its noun.
+// Count writes a number with its noun, whose plural ends in s, or in es behind ch.
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
+	}
+	if strings.HasSuffix(noun, "ch") {
+		noun += "e"
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"liftstream/model"
+	"liftstream/model/report/text"
 	"liftstream/stream/orders"
 )
 
@@ -52,7 +53,7 @@ func (f *Forgotten) rows() (names []string, counts []int) {
 func (f *Forgotten) Write(w io.Writer) error {
 	var b strings.Builder
 	if f.IDs > 0 {
-		fmt.Fprintf(&b, "order %d: forget %s\n", f.Order, plural(f.IDs, "id"))
+		fmt.Fprintf(&b, "order %d: forget %s\n", f.Order, text.Count(f.IDs, "id"))
 	} else {
 		fmt.Fprintf(&b, "orders to forget up to %d\n", f.Order)
 	}
@@ -112,16 +113,6 @@ func pronoun(ids int) string {
 		return "the id"
 	}
 	return "the ids"
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	if strings.HasSuffix(what, "ch") {
-		what += "e"
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // JSON returns the answer for programs.

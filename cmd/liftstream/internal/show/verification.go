@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"liftstream/model/report/text"
 	"liftstream/stream/verify"
 )
 
@@ -15,10 +16,10 @@ func Verification(w io.Writer, found []verify.Verdict) (differs bool) {
 			fmt.Fprintf(w, "partition %d: nothing is committed yet\n", v.Partition)
 		case len(v.Problems) == 0:
 			fmt.Fprintf(w, "partition %d: events %d to %d replayed from %s: %s with %s and %s are the same; %s, %s",
-				v.Partition, v.From, v.To, v.Start, plural(v.Messages, "scores message"), plural(v.Records, "record"),
-				plural(v.States, "state"), plural(v.Swaps, "model switch"), plural(int(v.Labels), "label offset"))
+				v.Partition, v.From, v.To, v.Start, text.Count(v.Messages, "scores message"), text.Count(v.Records, "record"),
+				text.Count(v.States, "state"), text.Count(v.Swaps, "model switch"), text.Count(int(v.Labels), "label offset"))
 			if v.Unread > 0 {
-				fmt.Fprintf(w, "; no longer whole: %s", plural(v.Unread, "snapshot"))
+				fmt.Fprintf(w, "; no longer whole: %s", text.Count(v.Unread, "snapshot"))
 			}
 			fmt.Fprintln(w)
 		}
