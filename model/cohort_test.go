@@ -314,23 +314,29 @@ func twice(p *model.Partition, to int, x map[int]int64) {
 
 // TestWhichRecordALabelMeans of one id, scored several times.
 func TestWhichRecordALabelMeans(t *testing.T) {
-	order := map[int]int64{20: 20, 30: 15, 40: 18} // by time: 30, 40, 20
+	order := map[int]int64{20: 20, 30: 15, 40: 18}                                              // by time: 30, 40, 20
+	late, early := map[int]int64{20: 20, 30: 20, 40: 18}, map[int]int64{20: 19, 30: 15, 40: 15} // by arrival where equal
 	for _, c := range []struct {
 		match    model.Match
 		onExpiry int32
+		order    map[int]int64
 		yes, no  []int // records that are learnt so, of the three
 	}{
-		{model.MatchNewest, 0, []int{20}, nil},
-		{model.MatchFirst, 0, []int{30}, nil},
-		{model.MatchAll, 0, []int{20, 30, 40}, nil},
-		{model.MatchNewest, model.Unlabelled, []int{20}, nil},
-		{model.MatchFirst, model.Unlabelled, []int{30}, nil},
-		{model.MatchAll, model.Unlabelled, []int{20, 30, 40}, nil},
+		{model.MatchNewest, 0, order, []int{20}, nil},
+		{model.MatchFirst, 0, order, []int{30}, nil},
+		{model.MatchAll, 0, order, []int{20, 30, 40}, nil},
+		{model.MatchNewest, model.Unlabelled, order, []int{20}, nil},
+		{model.MatchFirst, model.Unlabelled, order, []int{30}, nil},
+		{model.MatchAll, model.Unlabelled, order, []int{20, 30, 40}, nil},
+		{model.MatchNewest, 0, late, []int{30}, nil},
+		{model.MatchFirst, 0, early, []int{30}, nil},
+		{model.MatchNewest, model.Unlabelled, late, []int{30}, nil},
+		{model.MatchFirst, model.Unlabelled, early, []int{30}, nil},
 	} {
 		spec := newSpec(windows(100, 100))
 		spec.Options.ExpireAs, spec.Options.Match = c.onExpiry, c.match
 		p := model.NewPartition(spec, 0)
-		twice(p, 50, order)
+		twice(p, 50, c.order)
 		q, err := model.RestorePartition(spec, p.Snapshot())
 		if err != nil {
 			t.Fatal(err)
@@ -351,8 +357,8 @@ func TestWhichRecordALabelMeans(t *testing.T) {
 				}
 			}
 			if !slices.Equal(got, c.yes) || !slices.Equal(rest, c.no) {
-				t.Errorf("%s, match %d, on expiry %d: %v are learnt as yes and %v as no, want %v and %v", name, c.match,
-					c.onExpiry, got, rest, c.yes, c.no)
+				t.Errorf("%s, match %d of %v, on expiry %d: %v are learnt as yes and %v as no, want %v and %v", name, c.match,
+					c.order, c.onExpiry, got, rest, c.yes, c.no)
 			}
 		}
 	}
@@ -371,6 +377,36 @@ func TestAWildTimeDrawsNoLabels(t *testing.T) {
 			if class, ok := model.LearntClass(p, 0, 30); !ok || class != 1 {
 				t.Errorf("on expiry %d, %d h: the record that came last is learnt %v, as %d", onExpiry, at, ok, class)
 			}
+		}
+	}
+}
+
+// TestAWindowThatClosesTellsNoTimeAhead: a record of a wild clock is learnt as of stream time, with its label or as it
+// expires.
+func TestAWindowThatClosesTellsNoTimeAhead(t *testing.T) {
+	for _, labelled := range []bool{false, true} {
+		spec, s := spySpec(windows(100, 100))
+		p := model.NewPartition(spec, 0)
+		feed(p, 0, 600, 1, func(b *model.Batch) {
+			timed(b)
+			if i := b.Row[0]; i == 350 {
+				b.Time[0] += int64(48 * time.Hour)
+				b.Label[0] = model.Unlabelled
+				if labelled {
+					b.Label[0] = 1
+				}
+			} else if b.Label[0] == 0 {
+				withoutLabel(b)
+			}
+		})
+		last := int64(0)
+		for _, ex := range s.learnt {
+			if last = max(last, ex.Time); ex.Time > epoch+int64(600*time.Second) {
+				t.Errorf("labelled %v: a record is learnt as of %v after the beginning", labelled, time.Duration(ex.Time-epoch))
+			}
+		}
+		if last < epoch+int64(450*time.Second) {
+			t.Errorf("labelled %v: the window of the record is not closed at %v", labelled, time.Duration(last-epoch))
 		}
 	}
 }

@@ -32,3 +32,6 @@ func LearntExamples(p *Partition) (out []*Example) {
 	}
 	return out
 }
+
+// ClassCounts returns the weights of the classes of a partition, and the sum of the squares of its records' weights.
+func ClassCounts(p *Partition) (sum []float64, square float64) { return p.counts.sum, p.counts.square }

@@ -26,7 +26,8 @@ func erasure(number uint64, ids ...string) *model.Erasure {
 }
 
 // TestLiftsOfAForgottenRecordAreThoseWithoutIt: the counts of the lifts, and their inputs, are bit for bit those of a
-// partition that never learnt the records. The base rates of the scorecard are so to 1e-12.
+// partition that never learnt the records, and so are the counts of the classes. The base rates of the scorecard are so
+// to 1e-12.
 func TestLiftsOfAForgottenRecordAreThoseWithoutIt(t *testing.T) {
 	modeltest.Computes(t)
 	spec := carrySpec(wide)
@@ -62,6 +63,10 @@ func TestLiftsOfAForgottenRecordAreThoseWithoutIt(t *testing.T) {
 	}
 	if d := math.Abs(rate(knew) - rate(never)); d > 1e-12 {
 		t.Errorf("the base rates are %v apart", d)
+	}
+	sum, square := model.ClassCounts(knew)
+	if want, wanted := model.ClassCounts(never); !slices.Equal(sum, want) || square != wanted {
+		t.Errorf("the classes count %v and squares of %v, want %v and %v", sum, square, want, wanted)
 	}
 	if again, _ := model.Forget(knew, erasure(1, "c5")); again.Any() || model.Obeyed(knew) != 1 {
 		t.Errorf("an order is obeyed twice: %+v", again)
@@ -176,6 +181,25 @@ func TestNothingOfAForgottenRecordIsLeft(t *testing.T) {
 	}
 	if bytes.Contains(m.AppendBinary(nil), value) {
 		t.Error("the next model holds the record")
+	}
+}
+
+// TestAFitSeesNoEmptiedRecord: a forgotten record of the tail is no record of weight 0 in the evidence.
+func TestAFitSeesNoEmptiedRecord(t *testing.T) {
+	spec, _ := spySpec(nil)
+	p := model.NewPartition(spec, 0)
+	feed(p, 0, 300, 100, nil)
+	for order, want := range []string{"part of 300", "part of 299", "part of 297"} {
+		if order > 0 {
+			model.Forget(p, erasure(uint64(order), [][]string{{"c120"}, {"c7", "c299"}}[order-1]...))
+		}
+		m, err := model.Fit(t.Context(), spec, model.Held{0: p.Snapshot()}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(m.Parts["spy"]); got != want {
+			t.Errorf("after %d orders: %s, want %s", order, got, want)
+		}
 	}
 }
 

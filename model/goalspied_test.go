@@ -84,6 +84,46 @@ func TestAGoalThatIsToldLaterIsLearntAsOfNow(t *testing.T) {
 	}
 }
 
+// TestACorrectionOfAGoalLeavesTheOthers: a label that tells all goals of a learnt record, one of them otherwise, has
+// that one taken back and learnt. The goals that it repeats are learnt once.
+func TestACorrectionOfAGoalLeavesTheOthers(t *testing.T) {
+	spec, _, spies := spyGoals(func(o *model.Options) { o.WaitWindow = 0 })
+	p := model.NewPartition(spec, 0)
+	feed(p, 0, 200, 100, withGoals)
+	const record = 150
+	for turned := range 2 {
+		for _, s := range spies {
+			s.learnt, s.retracted = nil, nil
+		}
+		told := model.Outcomes(0).With(0, goalOutcome(record, 0)).With(1, goalOutcome(record, 1))
+		is := goalOutcome(record, turned)
+		told = told.With(turned, 1-is)
+		label := &model.Labels{N: 1, Class: []int32{model.Unlabelled}, ID: rows(record, 1).ID,
+			Outcomes: []model.Outcomes{told}}
+		if c := p.Labels(label); c.Corrected != 1 || c.Learnt+c.Repeated != 0 {
+			t.Fatalf("goal %d turned: %+v", turned, c)
+		}
+		if turned == 1 { // the first goal is turned back with it
+			for k, s := range spies {
+				if len(s.learnt) != 1 || len(s.retracted) != 1 || s.learnt[0].Class != told.Of(k) {
+					t.Errorf("both turned: goal %d is learnt as %v in place of %v", k, s.learnt, s.retracted)
+				}
+			}
+			break
+		}
+		own, other := spies[0], spies[1]
+		if len(own.learnt) != 1 || len(own.retracted) != 1 || own.learnt[0].Class != 1-is || own.retracted[0].Class != is {
+			t.Errorf("the turned goal is learnt as %v in place of %v", own.learnt, own.retracted)
+		}
+		if len(other.learnt)+len(other.retracted) > 0 {
+			t.Errorf("the other goal is learnt as %v in place of %v", other.learnt, other.retracted)
+		}
+		if c := p.Labels(label); c.Repeated != 1 || len(own.learnt) != 1 {
+			t.Errorf("the same label again: %+v", c)
+		}
+	}
+}
+
 // TestWhatARebaseOfAGoalIsGiven: its component the records since the mark of the fit, its scorecard those since the
 // mark of the renewal; after a return neither any, and the clock is ahead of either mark by itself.
 func TestWhatARebaseOfAGoalIsGiven(t *testing.T) {

@@ -309,7 +309,8 @@ func TestWeightsFindTheFeaturesThatTell(t *testing.T) {
 }
 
 // TestLateLabelsAreLateInTheSearch: where the class is that of the record just before, the clock tells it if labels
-// come at once, and nothing does if they come late.
+// come at once, and nothing does if they come late. A label that is five records late in each of five partitions is 25
+// late in the stream.
 func TestLateLabelsAreLateInTheSearch(t *testing.T) {
 	s, ev := plane(1500, 0, false)
 	for i := range ev.Class {
@@ -317,13 +318,17 @@ func TestLateLabelsAreLateInTheSearch(t *testing.T) {
 		ev.Class[i] = int32(model.Hash(5, uint64(i/20)) >> 63)
 	}
 	for _, c := range []struct {
-		lag  float64
-		told bool
-	}{{0, true}, {25, false}, {200, false}} {
+		lag   float64
+		parts int32 // partitions, whose records come in turns
+		told  bool
+	}{{0, 1, true}, {25, 1, false}, {200, 1, false}, {5, 1, true}, {0, 5, true}, {5, 5, false}} {
 		ev.Lag = c.lag
+		for i := range ev.Partition {
+			ev.Partition[i] = int32(i) % c.parts
+		}
 		w := fit(t, Options{Theta: Auto, Newest: 500}, s, ev).structure.weights
 		if told := w[0] > 0 && w[0] >= 4*w[1]; told != c.told {
-			t.Errorf("labels %v records late: weights %v", c.lag, w)
+			t.Errorf("labels %v records late in each of %d partitions: weights %v", c.lag, c.parts, w)
 		}
 	}
 }

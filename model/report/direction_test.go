@@ -31,6 +31,7 @@ func directed(seed uint64, d model.Direction, p func(x float64) float64) *model.
 	return ev
 }
 
+// TestDirectionsAgainstTheData, whatever a record weighs.
 func TestDirectionsAgainstTheData(t *testing.T) {
 	falls := func(x float64) float64 { return .5 - .4*x }
 	valley := func(x float64) float64 { // falls, then rises a little
@@ -52,10 +53,16 @@ func TestDirectionsAgainstTheData(t *testing.T) {
 			"rises with it, against monotone: down: it has no effect left"},
 		{"valley, up", model.Up, valley, "% of its effect is left"},
 	} {
-		for _, f := range Features(directed(1, c.d, c.p)) {
-			got := strings.Join(f.Warnings, "; ")
-			if strings.Contains(got, "monotone") != (c.want != "") || !strings.Contains(got, c.want) {
-				t.Errorf("%s: feature %s: %q, want %q", c.name, f.Name, got, c.want)
+		for _, scale := range []float64{1, 1e-4, 1e4} {
+			ev := directed(1, c.d, c.p)
+			for i := range ev.Weight {
+				ev.Weight[i] = scale
+			}
+			for _, f := range Features(ev) {
+				got := strings.Join(f.Warnings, "; ")
+				if strings.Contains(got, "monotone") != (c.want != "") || !strings.Contains(got, c.want) {
+					t.Errorf("%s, weights of %v: feature %s: %q, want %q", c.name, scale, f.Name, got, c.want)
+				}
 			}
 		}
 	}
@@ -63,13 +70,19 @@ func TestDirectionsAgainstTheData(t *testing.T) {
 
 // TestDirectionsOfNoise: no direction goes against features that tell nothing, but for chance.
 func TestDirectionsOfNoise(t *testing.T) {
-	said := 0
-	for seed := range uint64(100) {
-		for _, f := range Features(directed(seed, model.Up, func(float64) float64 { return .3 })) {
-			said += strings.Count(strings.Join(f.Warnings, ";"), "monotone")
+	for _, scale := range []float64{1, 100} {
+		said := 0
+		for seed := range uint64(100) {
+			ev := directed(seed, model.Up, func(float64) float64 { return .3 })
+			for i := range ev.Weight {
+				ev.Weight[i] = scale
+			}
+			for _, f := range Features(ev) {
+				said += strings.Count(strings.Join(f.Warnings, ";"), "monotone")
+			}
 		}
-	}
-	if said > 3 {
-		t.Errorf("%d of 200 features are said to go against the data", said)
+		if said > 3 {
+			t.Errorf("weights of %v: %d of 200 features are said to go against the data", scale, said)
+		}
 	}
 }

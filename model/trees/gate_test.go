@@ -99,6 +99,37 @@ func TestAhead(t *testing.T) {
 	}
 }
 
+// TestAheadTakesTheSharesOfTheNewest: trees gain what they tell of the newest records, where the classes have other
+// shares there than before and the log-odds of each record have moved alike.
+func TestAheadTakesTheSharesOfTheNewest(t *testing.T) {
+	gain := func(moved float64) float64 {
+		at := 0
+		rows, class := table(6000, 4, 8, func(x []float64) float64 {
+			at++
+			z := -2.2
+			if above(x[0]) == above(x[1]) {
+				z = 2.2
+			}
+			if at > 4800 {
+				z += moved
+			}
+			return sigmoid(z)
+		})
+		o := Default()
+		s := shape{leaves: o.Leaves, least: least, curvature: curvature, ridge: ridge, rate: o.Rate}
+		gain, err := ahead(t.Context(), coded(numbered(rows, class)), s, outcome{rounds: 20, start: make([]float64, 5)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return gain
+	}
+	for _, moved := range []float64{-2, 2} { // at the shares of the older records it is .08 and .12
+		if got := gain(moved); !(got > .13) {
+			t.Errorf("log-odds moved by %v: gain %v", moved, got)
+		}
+	}
+}
+
 // TestFewMovingRecords: a few records of a stream that moves have no trees.
 func TestFewMovingRecords(t *testing.T) {
 	for _, c := range []struct {
