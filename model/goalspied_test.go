@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -120,6 +121,60 @@ func TestACorrectionOfAGoalLeavesTheOthers(t *testing.T) {
 		}
 		if c := p.Labels(label); c.Repeated != 1 || len(own.learnt) != 1 {
 			t.Errorf("the same label again: %+v", c)
+		}
+	}
+}
+
+// TestGoalsOfAForgottenRecordAreTakenBack from each goal that it told, with its class or without one: before there is a
+// model the counts are those without the record, to the bit.
+func TestGoalsOfAForgottenRecordAreTakenBack(t *testing.T) {
+	spec, _, spies := spyGoals(func(o *model.Options) { o.WaitWindow = 0 })
+	const record = 40
+	outcomes := func(b *model.Batch) {
+		withGoals(b)
+		for i := range b.N {
+			if b.Row[i] == record+1 {
+				b.Label[i], b.Outcomes[i] = model.Unlabelled, b.Outcomes[i].With(0, model.Unlabelled)
+			}
+		}
+	}
+	ids := []string{fmt.Sprint("c", record), fmt.Sprint("c", record+1)}
+	knew, never := model.NewPartition(spec, 0), model.NewPartition(spec, 0)
+	feed(knew, 0, 60, 60, outcomes)
+	before := knew.Snapshot()["model/goals"]
+	feed(never, 0, 60, 60, func(b *model.Batch) {
+		outcomes(b)
+		b.Keep(func(i int) bool { return !slices.Contains(ids, b.ID[i]) })
+	})
+	model.Forget(knew, erasure(1, ids...))
+	const clock = 2 + 8 // a format, the number of goals, and the records with a class: that is a clock, which stays
+	got, want := knew.Snapshot()["model/goals"][clock:], never.Snapshot()["model/goals"][clock:]
+	if knew.Trained() || bytes.Equal(before[clock:], want) {
+		t.Fatal("the goals count nothing of the records: the test would say nothing")
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("without a model the goals are % x, want % x", got, want)
+	}
+	p := model.NewPartition(spec, 0)
+	feed(p, 0, 200, 100, outcomes)
+	for _, s := range spies {
+		s.retracted = nil
+	}
+	found, _ := model.Forget(p, erasure(1, ids...))
+	if !p.Trained() || found.Counts != 2 {
+		t.Fatalf("trained %v, found %+v", p.Trained(), found)
+	}
+	for goal, s := range spies {
+		var got, want []string
+		for _, ex := range s.retracted {
+			got = append(got, fmt.Sprint(ex.Clock, " ", ex.Class))
+		}
+		for i := record; i <= record+goal; i++ { // the second tells one goal
+			want = append(want, fmt.Sprint(i, " ", goalOutcome(i, goal)))
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("goal %d: %q are taken back, want %q", goal, got, want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package propensity
 import (
 	"bytes"
 	"math"
+	"slices"
 	"testing"
 
 	"liftstream/model"
@@ -150,6 +151,42 @@ func TestMomentsAreThoseOfTheNewUnits(t *testing.T) {
 					from.center, from.scale, to.center, to.scale, got, want)
 				break
 			}
+		}
+	}
+}
+
+// TestOthersAddToALevelOnceItHasACell: a level of the others that finds no cell here is no part of their contribution.
+// When it has one later, they add to it, and take nothing out first.
+func TestOthersAddToALevelOnceItHasACell(t *testing.T) {
+	p := newPlan(Default(), manyLevels(1, 2))
+	sets, one := uint32(p.further/furtherWays), ones(len(p.half))
+	of := func(v float64) []float64 { return slices.Repeat([]float64{v}, len(p.half)*p.classes) }
+	var own cellTable
+	for i := range uint32(furtherWays) {
+		own.addLevel(&p.layout, 5+i*sets, of(float64(10+i)), one)
+	}
+	weak := 5 + 100*sets
+	others := func() *cellTable {
+		var x cellTable
+		x.addLevel(&p.layout, weak, of(3), one)
+		x.addLevel(&p.layout, 5, of(2), one)
+		return &x
+	}
+	add := others()
+	own.exchangeFurther(&p.layout, add, nil)
+	if own.further.find(weak) >= 0 || add.further.find(weak) >= 0 || add.further.find(5) < 0 {
+		t.Errorf("a level without a cell is in cell %d here and %d of the others", own.further.find(weak),
+			add.further.find(weak))
+	}
+	cell, lost := own.take(&p.layout, weak)
+	addFloats(own.further.at(cell), of(1), 1)
+	if lost != 5+sets {
+		t.Errorf("level %d loses its cell, not the weakest one", lost)
+	}
+	own.exchangeFurther(&p.layout, others(), add.further)
+	for level, want := range map[uint32]float64{weak: 1 + 3, 5: 10 + 2, 5 + 2*sets: 12} {
+		if got := own.further.counts(level); !slices.Equal(got, of(want)) {
+			t.Errorf("level %d counts %v, want %v of each", level, got, want)
 		}
 	}
 }
