@@ -15,6 +15,10 @@ func TestFormerRecords(t *testing.T) {
 		"count( job=clerk , 90m )":     {Function: FunctionCount, Window: 90 * time.Minute, Where: "job", Level: "clerk"},
 		`since_last("job" = 'a b, c')`: {Function: FunctionSinceLast, Where: "job", Level: "a b, c"},
 		"count(1d, \"job\"=\"time\")":  {Function: FunctionCount, Window: day, Where: "job", Level: "time"},
+		"count(1s)":                    {Function: FunctionCount, Window: time.Second},
+		"count(999ms)":                 {},
+		"count(3650d)":                 {Function: FunctionCount, Window: 3650 * day},
+		"count(3650d1s)":               {},
 		"count(1d, job=)":              {},
 	} {
 		c, _, err := Parse("t.yaml", []byte("name: x\nrecord:\n  id: who\n  time: at\n  label: {column: class, classes: "+

@@ -12,6 +12,8 @@ func TestSettingsWithoutEffect(t *testing.T) {
 		"{theta: 0, divergence: lower_bound}":    "local.divergence has no effect",
 		"{theta: 0, divergence: from_reference}": "",
 		"{theta: 0.2, divergence: lower_bound}":  "",
+		"{theta: auto, divergence: lower_bound}": "",
+		"{divergence: lower_bound}":              "",
 		"{pool: {half_life: 1h}}":                "local.pool.half_life has no effect",
 		"{pool: {half_life: 1h, bytes: 1MiB}}":   "",
 		"{divergence: to_reference}":             "",

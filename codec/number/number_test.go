@@ -56,6 +56,7 @@ func TestDetect(t *testing.T) {
 		{[]string{"1,234.5", "7"}, Format{Thousands: ","}, 2, false},
 		{[]string{"1,234", "7,125"}, Format{Thousands: ","}, 2, true},
 		{[]string{"0,125", "7,125"}, Format{Decimal: ","}, 2, false},
+		{[]string{"1.234", "two"}, Format{}, 1, true},
 		{[]string{"1,234,567", "7,125"}, Format{Thousands: ","}, 2, false},
 		{[]string{"12%", "3.5 %"}, Format{Percent: true}, 2, false},
 		{[]string{"12,5 %", "3 %"}, Format{Decimal: ",", Percent: true}, 2, false},
