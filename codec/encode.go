@@ -27,6 +27,7 @@ type ScoreEncoder struct {
 	in      *inputColumns // of the message in hand, where its rows are encoded in several calls; else nil
 	parts   Parts
 	avro    []avroField // of FormatAvro
+	answers Answers
 }
 
 // scoreField is a column of the scores that the contract has.

@@ -193,13 +193,11 @@ var (
 	typeFloat32 = arrow.PrimitiveTypes.Float32
 	typeFloat64 = arrow.PrimitiveTypes.Float64
 	typeTime    = &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}
-	typeReasons = arrow.ListOf(arrow.StructOf(
-		arrow.Field{Name: "feature", Type: typeText},
-		arrow.Field{Name: "value", Type: typeText, Nullable: true},
-		arrow.Field{Name: "effect", Type: typeFloat64},
-		arrow.Field{Name: "lift", Type: typeFloat64, Nullable: true},
-		arrow.Field{Name: "n", Type: typeFloat64, Nullable: true},
-	))
+	typeReasons = arrow.ListOf(arrow.StructOf(reasonFields...))
+
+	reasonFields = []arrow.Field{{Name: "feature", Type: typeText}, {Name: "value", Type: typeText, Nullable: true},
+		{Name: "effect", Type: typeFloat64}, {Name: "lift", Type: typeFloat64, Nullable: true},
+		{Name: "n", Type: typeFloat64, Nullable: true}}
 )
 
 // scored is a batch with its scores.

@@ -192,9 +192,8 @@ func (p *Partition) Labels(l *Labels) (c LabelCounts) {
 
 // LabelsWhile is p.Labels, but it asks as EventsWhile does.
 func LabelsWhile(p *Partition, l *Labels, more func(row int) bool) (c LabelCounts, all bool) {
-	slice := slice(p.spec.Schema)
 	for i := range l.N {
-		if more != nil && i%slice == 0 && !more(i) {
+		if more != nil && !more(i) {
 			return c, false
 		}
 		takeLabel(p, l, i, &c)

@@ -54,11 +54,6 @@ func TestSizesOfAFit(t *testing.T) {
 			t.Errorf("work %d, first %v: %d steps, want %d", c.work, c.first, got, c.want)
 		}
 	}
-	for features, want := range map[int]int{0: sliceWork, 1: sliceWork / 2, sliceWork - 1: 1, 2 * sliceWork: 1} {
-		if got := slice(&Schema{Features: make([]Feature, features)}); got != want {
-			t.Errorf("%d features: slices of %d rows, want %d", features, got, want)
-		}
-	}
 	for _, c := range []struct {
 		limit int
 		bytes int64

@@ -155,23 +155,15 @@ func (p *Partition) Component(name string) Component {
 // learnt. out is valid until the next call. An empty batch only moves NextOffset.
 func (p *Partition) Events(b *Batch, out *Scores) { EventsWhile(p, b, out, nil) }
 
-// sliceWork is the number of cells, of rows and features, between two questions of EventsWhile and LabelsWhile whether
-// to go on: a few milliseconds, which a request for a score may have to wait.
-const sliceWork = 1 << 12
-
-// slice is the number of rows between two such questions.
-func slice(s *Schema) int { return max(sliceWork/(len(s.Features)+1), 1) }
-
-// EventsWhile is p.Events, but it asks every now and then whether to go on, with the number of the next row. It returns
-// false where it was told not to: the partition has learnt a part of the batch, and must be dropped.
+// EventsWhile is p.Events, but it asks before each row whether to go on, with the number of the row. It returns false
+// where it was told not to: the partition has learnt a part of the batch, and must be dropped.
 func EventsWhile(p *Partition, b *Batch, out *Scores, more func(row int) bool) bool {
 	out.Reset(b.N, len(p.spec.Schema.Classes))
 	out.Model, out.Terms = p.version, p.terms
 	p.spec.Options.Control.flag(b, out)
 	p.coder.start(b)
-	slice := slice(p.spec.Schema)
 	for i := range b.N {
-		if more != nil && i%slice == 0 && !more(i) {
+		if more != nil && !more(i) {
 			return false
 		}
 		p.coder.code(p.levels, b, i)

@@ -10,10 +10,10 @@ import (
 	"liftstream/stream/txn"
 )
 
-// A score that is asked for (Ask) is given by the task of the partition, between two slices of a message or while
-// it waits for something: it alone may touch the state. So the answer is of the state as it stands, no state is copied
-// and no lock is taken for a record. The price is the wait for the slice in hand, a few milliseconds on a busy
-// partition, or longer while a large message is decoded.
+// A score that is asked for (Ask) is given by the task of the partition, between two records of a message or while it
+// waits for something: it alone may touch the state. So the answer is of the state as it stands, no state is copied and
+// no lock is taken for a record. The price is the wait for the record in hand, or longer while a message is decoded or
+// its scores are encoded.
 
 const (
 	// askers bounds the questions that wait at one partition.
@@ -23,8 +23,8 @@ const (
 // AskRows is the most records of a question. It is answered in one piece, so more records are asked for in several.
 const AskRows = 1024
 
-// answeredRows is the number of records of questions after which a task goes on with its messages: about those of a
-// slice.
+// answeredRows is the most records of questions that a task answers before it goes on with its messages. After that it
+// answers as many as it takes in itself: questions cannot stop the stream.
 const answeredRows = AskRows / 4
 
 // question asks for the scores of the records of a batch.
@@ -135,16 +135,14 @@ func holder(s *Stage, partition int) (*task, error) {
 // answers reports whether a task in the phase has a state to answer from.
 func (p Phase) answers() bool { return p == Running || p == Paused || p == Draining }
 
-// answerAsked answers the questions that wait, up to answeredRows.
+// answerAsked answers the questions that wait before a record of a message. Each such record makes room for one of a
+// question, and a question may take more than there is: the records after it make up for that.
 func answerAsked(t *task) {
-	for rows := 0; rows < answeredRows; {
-		select {
-		case q := <-t.questions:
-			rows += q.batch.N
-			q.answer(t)
-		default:
-			return
-		}
+	t.answerable = min(t.answerable+1, answeredRows)
+	for t.answerable > 0 && len(t.questions) > 0 { // nobody else receives them
+		q := <-t.questions
+		t.answerable -= q.batch.N
+		q.answer(t)
 	}
 }
 
@@ -159,8 +157,7 @@ func (q *question) answer(t *task) {
 			q.err = fmt.Errorf("%w: %v", errAsked, p)
 		}
 	}()
-	var out model.Scores
-	model.Peek(t.m.Part, q.batch, &out, func(l *model.Levels) { q.use(&out, l) })
+	model.Peek(t.m.Part, q.batch, &t.peeked, func(l *model.Levels) { q.use(&t.peeked, l) })
 }
 
 // asked is the channel of questions for the waits of a pipeline: nil where its state belongs to no position.

@@ -14,7 +14,9 @@ import (
 	"liftstream/model"
 	"liftstream/stream/embedded"
 	"liftstream/stream/internal/sample"
+	"liftstream/stream/replay"
 	"liftstream/stream/streamtest"
+	"liftstream/stream/txn"
 )
 
 // asking is record i of a partition as a request has it: without a label, and with a level that nobody sends.
@@ -149,10 +151,11 @@ func TestWhoCannotAnswerSaysSo(t *testing.T) {
 }
 
 // TestAnsweringMakesWayForTheStream: a task answers until the records that it answered for are enough, and then goes on
-// with its messages; small questions are answered together.
+// with its messages until it has taken in as many; small questions are answered together.
 func TestAnsweringMakesWayForTheStream(t *testing.T) {
-	for _, c := range []struct{ rows, left int }{{AskRows, 4}, {answeredRows, 4}, {answeredRows / 2, 3}, {1, 0}} {
-		x := &task{questions: make(chan *question, 5)}
+	for _, c := range []struct{ rows, left, until int }{{AskRows, 4, AskRows - answeredRows + 1}, {answeredRows, 4, 1},
+		{answeredRows / 2, 3, 1}, {1, 0, 0}} {
+		x := &task{questions: make(chan *question, 5), answerable: answeredRows}
 		for range cap(x.questions) {
 			q := &question{batch: &model.Batch{N: c.rows}, done: make(chan struct{})}
 			q.taken.Store(true) // its asker has gone
@@ -161,5 +164,53 @@ func TestAnsweringMakesWayForTheStream(t *testing.T) {
 		if answerAsked(x); len(x.questions) != c.left {
 			t.Errorf("of 5 questions of %d records %d are left, want %d", c.rows, len(x.questions), c.left)
 		}
+		records := 0
+		for ; len(x.questions) == c.left && c.left > 0; records++ {
+			answerAsked(x)
+		}
+		if records != c.until {
+			t.Errorf("after questions of %d records the next one is answered %d records later, want %d", c.rows, records,
+				c.until)
+		}
+		for range 3 * answeredRows {
+			answerAsked(x)
+		}
+		if x.answerable > answeredRows {
+			t.Errorf("it may answer %d records at once", x.answerable)
+		}
 	}
+}
+
+// TestQuestionsAreAnsweredBeforeEachRow: one that comes within a message waits for no more than the row in hand, while
+// the end of the stage is looked for once a slice.
+func TestQuestionsAreAnsweredBeforeEachRow(t *testing.T) {
+	for features, want := range map[int]int{0: sliceWork, 1: sliceWork / 2, sliceWork - 1: 1, 2 * sliceWork: 1} {
+		if got := slice(&model.Schema{Features: make([]model.Feature, features)}); got != want {
+			t.Errorf("%d features: slices of %d rows, want %d", features, got, want)
+		}
+	}
+	s := &Stage{o: Options{Now: time.Now, Spec: &model.Spec{Schema: &model.Schema{Features: make([]model.Feature, 15)}}}}
+	x := &task{s: s, questions: make(chan *question, 1)}
+	x.m, x.course = &replay.Machine{}, working
+	x.board.o = &s.o
+	ctx, end := context.WithCancel(t.Context())
+	x.during(ctx, "events", &txn.Record{}, 0, func(more func(row int) bool) {
+		for row := range 300 {
+			q := &question{batch: &model.Batch{N: 1}, done: make(chan struct{})}
+			q.taken.Store(true)
+			x.questions <- q
+			if !more(row) || len(x.questions) > 0 {
+				t.Fatalf("row %d: %d questions wait", row, len(x.questions))
+			}
+			if shown, slice := x.board.message.row, row/256*256; shown != slice {
+				t.Fatalf("row %d: row %d is shown, want %d", row, shown, slice)
+			}
+		}
+		if end(); !more(511) {
+			t.Error("it looks for the end within a slice")
+		}
+		if more(512) {
+			t.Error("it does not look for the end after a slice")
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"liftstream/model"
 	"liftstream/stream/txn"
 )
 
@@ -28,9 +29,15 @@ func (m *message) long(now time.Time) string {
 		now.Sub(m.since).Round(time.Second))
 }
 
-// during shows the message while f works on it. f may give it up while it is decoded, where patience has passed since
-// the end of ctx, and between two slices of its rows, as more says: there also where the grace period is half over. A
-// message that is given up leaves a state that must be dropped.
+// sliceWork is the number of cells, of rows and features, between two looks of during at the end of ctx.
+const sliceWork = 1 << 12
+
+// slice is the number of rows between two such looks.
+func slice(s *model.Schema) int { return max(sliceWork/(len(s.Features)+1), 1) }
+
+// during shows the message while f works on it, and answers questions for scores before each of its rows. f may give it
+// up while it is decoded, where patience has passed since the end of ctx, and between two slices of its rows, as more
+// says: there also where the grace period is half over. A message that is given up leaves a state that must be dropped.
 func (t *task) during(
 	ctx context.Context, topic string, r *txn.Record, patience time.Duration, f func(more func(row int) bool),
 ) {
@@ -40,11 +47,16 @@ func (t *task) during(
 	forget := context.AfterFunc(ctx, func() { time.AfterFunc(patience, func() { close(done) }) })
 	t.m.Done = done
 	var ended time.Time
+	look, rows := 0, slice(t.s.o.Spec.Schema)
 	f(func(row int) bool {
-		t.board.row(row)
 		if t.course == working { // a state of the past answers nobody
 			answerAsked(t)
 		}
+		if row < look {
+			return true
+		}
+		look = row + rows
+		t.board.row(row)
 		if ctx.Err() == nil {
 			return true
 		}

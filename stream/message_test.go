@@ -23,7 +23,8 @@ import (
 // after some seconds.
 func TestALongMessageIsGivenUp(t *testing.T) {
 	now := time.Unix(0, 0)
-	s := &Stage{o: Options{Now: func() time.Time { return now }}}
+	wide := &model.Spec{Schema: &model.Schema{Features: make([]model.Feature, sliceWork)}} // a slice is a row
+	s := &Stage{o: Options{Now: func() time.Time { return now }, Spec: wide}}
 	x := &task{s: s, owned: owned{m: &replay.Machine{}}}
 	ctx, end := context.WithCancel(t.Context())
 	rows := 0

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"liftstream/model"
 	"liftstream/stream/replay"
 	"liftstream/stream/state"
 	"liftstream/stream/txn"
@@ -83,6 +84,9 @@ type task struct {
 	scoring   scoring
 	board     board
 	questions chan *question // of Ask
+	// answerable is the number of records of questions that answerAsked may answer; below 0 it has answered too many.
+	answerable int
+	peeked     model.Scores // of the last question
 
 	timeout time.Duration // of transactions; it grows when one has needed more
 

@@ -318,12 +318,33 @@ func (c *csv) next() (*codec.Table, error) {
 	return c.shape.table(c.cols, n), nil
 }
 
-// shape keeps the schema of the last table: a reader of tables plans once for a schema.
-type shape struct{ schema *arrow.Schema }
+// shape keeps the schemas of the last tables: a reader of tables plans once for a schema.
+type shape struct{ schemas []*arrow.Schema }
+
+// keptSchemas is the most of them: the types of a column change with its values.
+const keptSchemas = 16
+
+// of returns the schema of these fields.
+func (s *shape) of(fields []arrow.Field) *arrow.Schema {
+	for _, schema := range s.schemas {
+		same := schema.NumFields() == len(fields)
+		for i := 0; same && i < len(fields); i++ {
+			f := schema.Field(i)
+			same = f.Name == fields[i].Name && arrow.TypeEqual(f.Type, fields[i].Type)
+		}
+		if same {
+			return schema
+		}
+	}
+	if len(s.schemas) >= keptSchemas {
+		s.schemas = nil
+	}
+	s.schemas = append(s.schemas, arrow.NewSchema(fields, nil))
+	return s.schemas[len(s.schemas)-1]
+}
 
 func (s *shape) table(cols []cells, n int) *codec.Table {
-	var fields []arrow.Field
-	var arrays []arrow.Array
+	fields, arrays := make([]arrow.Field, 0, len(cols)), make([]arrow.Array, 0, len(cols))
 	for k := range cols {
 		if cols[k].as == wantNothing {
 			continue
@@ -332,12 +353,5 @@ func (s *shape) table(cols []cells, n int) *codec.Table {
 		fields = append(fields, arrow.Field{Name: cols[k].name, Type: t, Nullable: true})
 		arrays = append(arrays, a)
 	}
-	same := s.schema != nil && s.schema.NumFields() == len(fields)
-	for i := 0; same && i < len(fields); i++ {
-		same = s.schema.Field(i).Equal(fields[i])
-	}
-	if !same {
-		s.schema = arrow.NewSchema(fields, nil)
-	}
-	return codec.NewTable(array.NewRecord(s.schema, arrays, int64(n)))
+	return codec.NewTable(array.NewRecord(s.of(fields), arrays, int64(n)))
 }

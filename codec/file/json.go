@@ -68,6 +68,11 @@ func (j *jsonl) read() (*codec.Table, error) {
 	for k := range j.cols {
 		j.cols[k].begin()
 	}
+	return j.table()
+}
+
+// table reads the next table into columns that are empty.
+func (j *jsonl) table() (*codec.Table, error) {
 	n, start := 0, j.l.read
 	for n < j.rows && j.l.read-start < maxTable {
 		line, err := j.l.next()
@@ -117,6 +122,7 @@ func (c *cells) len() int {
 // column returns the column of a key, which it adds when it is new; n values are null before it.
 func (j *jsonl) column(key []byte, n int) (*cells, error) {
 	if k, ok := j.index[string(key)]; ok {
+		j.cols[k].met = true
 		return &j.cols[k], nil
 	}
 	if len(j.cols) == maxColumns {
@@ -131,6 +137,7 @@ func (j *jsonl) column(key []byte, n int) (*cells, error) {
 	j.cols = append(j.cols, j.w.cells(name))
 	c := &j.cols[len(j.cols)-1]
 	c.begin()
+	c.met = true
 	if c.as != wantNothing {
 		for range n {
 			c.null()

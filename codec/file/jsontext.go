@@ -15,15 +15,8 @@ func JSONTables(value []byte, o TableOptions) iter.Seq2[*codec.Table, error] {
 		if len(bytes.TrimSpace(value)) == 0 {
 			return
 		}
-		w := wants{by: map[string]want{}}
-		if o.Codec.Schema != nil {
-			w = wantsOf(o.Codec)
-		}
-		if o.Missing != nil {
-			w.missing = missingSet(o.Missing)
-		}
 		var changes codec.Changes
-		w.changes = &changes
+		w := wantsOfTexts(&o, &changes)
 		if o.Rows <= 0 {
 			o.Rows = DefaultRows
 		}
@@ -47,4 +40,64 @@ func JSONTables(value []byte, o TableOptions) iter.Seq2[*codec.Table, error] {
 			}
 		}
 	}
+}
+
+func wantsOfTexts(o *TableOptions, changes *codec.Changes) wants {
+	w := wants{by: map[string]want{}}
+	if o.Codec.Schema != nil {
+		w = wantsOf(o.Codec)
+	}
+	if o.Missing != nil {
+		w.missing = missingSet(o.Missing)
+	}
+	w.changes = changes
+	return w
+}
+
+// JSONReader reads short texts of JSON lines, one after the other, as JSONTables does, in the same buffers: texts with
+// the keys of the one before cost few allocations, and their tables share a schema where the types are the same. It is
+// not safe for concurrent use.
+type JSONReader struct {
+	o       TableOptions
+	wants   wants
+	changes codec.Changes
+	j       jsonl
+	lines   lines
+}
+
+// NewJSONReader returns a reader. Only Codec and Missing of the options count.
+func NewJSONReader(o TableOptions) *JSONReader {
+	r := &JSONReader{o: o}
+	r.wants = wantsOfTexts(&r.o, &r.changes)
+	r.j = jsonl{l: &r.lines, w: &r.wants, index: map[string]int{}}
+	return r
+}
+
+// Table returns the first table of a text, of rows records at most, valid until the next call; io.EOF where the text
+// has none. The text is UTF-8 without a mark, and is read in place. After an error the reader must not be used again,
+// and the columns of its table may be in another order than those of JSONTables.
+func (r *JSONReader) Table(text []byte, rows int) (*codec.Table, error) {
+	t, err := r.read(text, rows)
+	if err != nil {
+		return nil, err
+	}
+	for k := range r.j.cols {
+		if !r.j.cols[k].met { // a key of a text before, which this one lacks
+			r.j.cols = nil
+			clear(r.j.index)
+			return r.read(text, rows)
+		}
+	}
+	return t, nil
+}
+
+func (r *JSONReader) read(text []byte, rows int) (*codec.Table, error) {
+	r.lines = lines{buf: text, hi: len(text), eof: true}
+	r.j.rows, r.j.row = rows, 0
+	for k := range r.j.cols {
+		r.j.cols[k].again()
+	}
+	t, err := r.j.table()
+	r.lines.buf = nil
+	return t, err
 }

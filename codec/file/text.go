@@ -74,8 +74,10 @@ type cells struct {
 	track   bool   // texts is kept
 	texts   []bool // by row: the value is text by its format
 
+	met   bool // by a JSONReader: its text has the key
 	nums  column.Fixed[float64]
-	whole bool // all of nums are integers that float64 holds exactly
+	ints  column.Fixed[int64] // of finish
+	whole bool                // all of nums are integers that float64 holds exactly
 	text  column.Text
 	kind  guess // of the tables so far
 	seen  guess // of the values of this table that came with a type
@@ -86,8 +88,18 @@ func (c *cells) begin() {
 	n := len(c.text.Bytes)
 	c.text = column.Text{Bytes: make([]byte, 0, n+n/8)}
 	c.text.Reset()
+	c.ints = column.Fixed[int64]{}
 	c.texts = c.texts[:0]
 	c.whole, c.seen = true, guessNone
+}
+
+// again is begin of the first table of another text, in the buffers of the one before.
+func (c *cells) again() {
+	c.nums.Reset()
+	c.ints.Reset()
+	c.text.Reset()
+	c.texts = c.texts[:0]
+	c.whole, c.seen, c.kind, c.met = true, guessNone, guessNone, false
 }
 
 var (
@@ -234,11 +246,10 @@ func (c *cells) finish() (arrow.Array, arrow.DataType) {
 			return array.MakeFromData(c.nums.Data(t)), t
 		}
 		t := arrow.PrimitiveTypes.Int64
-		var ints column.Fixed[int64]
 		for i, v := range c.nums.V {
-			ints.Add(int64(v), c.nums.Valid(i))
+			c.ints.Add(int64(v), c.nums.Valid(i))
 		}
-		return array.MakeFromData(ints.Data(t)), t
+		return array.MakeFromData(c.ints.Data(t)), t
 	}
 	if c.as == wantNumber {
 		return numeric(c.whole)
@@ -252,12 +263,11 @@ func (c *cells) finish() (arrow.Array, arrow.DataType) {
 		switch c.kind {
 		case guessInt, guessLong:
 			t := arrow.PrimitiveTypes.Int64
-			var ints column.Fixed[int64]
 			for i := range c.text.Len() {
 				v, _ := strconv.ParseInt(borrow(c.text.Value(i)), 10, 64)
-				ints.Add(v, c.text.Valid(i))
+				c.ints.Add(v, c.text.Valid(i))
 			}
-			return array.MakeFromData(ints.Data(t)), t
+			return array.MakeFromData(c.ints.Data(t)), t
 		case guessULong:
 			t := arrow.PrimitiveTypes.Uint64
 			var ints column.Fixed[uint64]

@@ -138,6 +138,9 @@ func (c *List) End(n int, ok bool) {
 	c.Mark(ok)
 }
 
+// Bounds returns the elements of list i: those from lo on, to before hi.
+func (c *List) Bounds(i int) (lo, hi int) { return int(c.ends[i]), int(c.ends[i+1]) }
+
 // Data returns the column as the list type t over elements.
 func (c *List) Data(t arrow.DataType, elements arrow.ArrayData) arrow.ArrayData {
 	return array.NewData(t, len(c.ends)-1, []*memory.Buffer{c.buffer(), memory.NewBufferBytes(bytesOf(c.ends))},
@@ -155,6 +158,9 @@ func (c *Flags) Len() int { return c.bits.n }
 
 // Add appends a value.
 func (c *Flags) Add(v bool) { c.bits.Mark(v) }
+
+// Value is entry i.
+func (c *Flags) Value(i int) bool { return c.bits.Valid(i) }
 
 // Data returns the column as type t, which is boolean.
 func (c *Flags) Data(t arrow.DataType) arrow.ArrayData {

@@ -11,10 +11,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -53,6 +55,9 @@ type Service struct {
 	codec   codec.Options // of requests: without the columns that change no score
 	part    codec.Options // of a part of a request, see partOf
 	columns []codec.ColumnInfo
+	quoted  map[string]string  // the names of columns and inputs, as keys of JSON
+	known   map[string]*string // names and datatypes of usual requests
+	desks   sync.Pool          // of *desk
 	slots   chan struct{}
 	rate    *rate.Limiter // nil = no bound
 	records prometheus.Counter
@@ -61,7 +66,8 @@ type Service struct {
 
 // New returns a Service. It fails where the codec's options contradict each other.
 func New(o Options) (*Service, error) {
-	s := &Service{o: o, codec: o.Codec, slots: make(chan struct{}, o.Limits.Requests)}
+	s := &Service{o: o, codec: o.Codec, slots: make(chan struct{}, o.Limits.Requests),
+		quoted: map[string]string{}, known: map[string]*string{}}
 	c := &s.codec
 	c.Label, c.Weight, c.Treated = "", "", ""
 	c.Budget, c.Dedup = nil, false
@@ -84,13 +90,41 @@ func New(o Options) (*Service, error) {
 		if s.tells(x.Name, true) {
 			s.columns = append(s.columns, x)
 		}
+		s.quoted[x.Name] = quoted(x.Name)
 	}
+	know(s)
 	s.records = prometheus.NewCounter(prometheus.CounterOpts{Namespace: "liftstream", Name: "requested_scores_total",
 		Help: "Records that requests for scores were answered for; they are not in liftstream_records_total."})
 	s.seconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "liftstream", Name: "request_seconds",
 		Help:    "Time of requests for scores, from their headers to their answer, by status.",
 		Buckets: prometheus.ExponentialBuckets(.0005, 2, 14)}, []string{"code"})
 	return s, nil
+}
+
+// know notes the names that usual requests hold.
+func know(s *Service) {
+	names := slices.Collect(maps.Keys(s.quoted))
+	for i := range s.codec.Schema.Features {
+		names = append(names, s.codec.Schema.Features[i].Name)
+	}
+	for _, x := range s.codec.Sources() {
+		names = append(names, x.Name)
+	}
+	for _, name := range append(names, s.codec.ID, s.codec.Time) {
+		s.quoted[name] = quoted(name)
+		s.known[name] = &name
+	}
+	for name := range datatypes {
+		s.known[name] = &name
+	}
+}
+
+// quotedName is the name of a column as a key of JSON.
+func quotedName(s *Service, name string) string {
+	if q, ok := s.quoted[name]; ok {
+		return q
+	}
+	return quoted(name)
 }
 
 // Metrics are those of the service.

@@ -38,11 +38,11 @@ func (s *Service) plain(r *http.Request, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer give(s, parts)
 	objects := make([][]byte, len(lines))
 	for _, p := range parts {
-		columns := p.table.Columns()
 		for i, row := range p.rows {
-			objects[row] = s.object(p.table, columns, i, reasons)
+			objects[row] = s.object(p.Answers, i, reasons)
 		}
 	}
 	switch form {
@@ -55,16 +55,17 @@ func (s *Service) plain(r *http.Request, body []byte) ([]byte, error) {
 }
 
 // object is a row of the scores topic as JSON, without its position, and without reasons unless they are asked for.
-func (s *Service) object(t *codec.Table, columns []codec.ColumnInfo, row int, reasons bool) []byte {
-	b := []byte{'{'}
-	for k, c := range columns {
-		if !s.tells(c.Name, t.Column(codec.ScoreID.String()) >= 0) || s.isReasons(c.Name) && !reasons {
+func (s *Service) object(a *codec.Answers, row int, reasons bool) []byte {
+	b := append(make([]byte, 0, 1<<10), '{')
+	identified := a.Column(codec.ScoreID.String()) >= 0
+	for k, c := range a.Columns() {
+		if !s.tells(c.Name, identified) || s.isReasons(c.Name) && !reasons {
 			continue
 		}
 		if len(b) > 1 {
 			b = append(b, ',')
 		}
-		b = t.AppendValue(append(append(b, quoted(c.Name)...), ':'), k, row)
+		b = a.AppendValue(append(append(b, s.quoted[c.Name]...), ':'), k, row)
 	}
 	return append(b, '}')
 }
@@ -96,6 +97,11 @@ func asked(q url.Values) (reasons bool, partition int, err error) {
 // records returns the objects of a body, each in a line of its own: one object, a list of objects, or several objects
 // one after the other. It stops behind the bound.
 func records(body []byte, most int) (lines [][]byte, form shape, err error) {
+	var one bytes.Buffer
+	one.Grow(len(body))
+	if err := json.Compact(&one, body); err == nil && one.Bytes()[0] == '{' {
+		return [][]byte{one.Bytes()}, shapeOne, nil
+	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	fail := func(err error) ([][]byte, shape, error) {
 		f := wrong(http.StatusBadRequest, "not JSON: %v", err)

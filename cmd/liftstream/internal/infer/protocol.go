@@ -20,10 +20,13 @@ type inferRequest struct {
 	ID         string                     `json:"id"`
 	Parameters map[string]json.RawMessage `json:"parameters"`
 	Inputs     []tensor                   `json:"inputs"`
-	Outputs    []struct {
-		Name       string                     `json:"name"`
-		Parameters map[string]json.RawMessage `json:"parameters"`
-	} `json:"outputs"`
+	Outputs    []wantedOutput             `json:"outputs"`
+}
+
+// wantedOutput names an output of the answer.
+type wantedOutput struct {
+	Name       string                     `json:"name"`
+	Parameters map[string]json.RawMessage `json:"parameters"`
 }
 
 // tensor is one input: a column of the records.
@@ -33,6 +36,8 @@ type tensor struct {
 	Datatype   string                     `json:"datatype"`
 	Parameters map[string]json.RawMessage `json:"parameters"`
 	Data       json.RawMessage            `json:"data"`
+
+	flat bool // Data is a list that quick has read
 }
 
 // metadata describes a tensor of the model.
@@ -40,12 +45,6 @@ type metadata struct {
 	Name     string `json:"name"`
 	Datatype string `json:"datatype"`
 	Shape    []int  `json:"shape"`
-}
-
-// output is one output: a column of the scores.
-type output struct {
-	metadata
-	Data json.RawMessage `json:"data"`
 }
 
 // infer answers POST /v2/models/NAME/infer.
@@ -56,19 +55,15 @@ func (s *Service) infer(r *http.Request, body []byte) ([]byte, error) {
 	if r.Header.Get("Inference-Header-Content-Length") != "" {
 		return nil, wrong(http.StatusBadRequest, "binary tensors are not read: send data as JSON")
 	}
-	var q inferRequest
-	d := json.NewDecoder(bytes.NewReader(body))
-	if err := d.Decode(&q); err != nil {
-		return nil, wrong(http.StatusBadRequest, "not a request of the protocol: %v", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, wrong(http.StatusBadRequest, "there is text after the request")
+	q, err := requestOf(s, body)
+	if err != nil {
+		return nil, err
 	}
 	reasons, stated, err := parameters(q.Parameters)
 	if err != nil {
 		return nil, err
 	}
-	columns, err := s.wanted(&q, reasons)
+	columns, err := s.wanted(q, reasons)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +75,26 @@ func (s *Service) infer(r *http.Request, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.tensors(&q, columns, parts, len(lines))
+	defer give(s, parts)
+	return s.tensors(q, columns, parts, len(lines)), nil
+}
+
+// requestOf reads the body of a request.
+func requestOf(s *Service, body []byte) (*inferRequest, error) {
+	q := &inferRequest{Inputs: make([]tensor, 0, len(s.codec.Schema.Features)+2)}
+	p := quick{b: body, known: s.known}
+	if p.request(q) {
+		return q, nil
+	}
+	q = &inferRequest{}
+	d := json.NewDecoder(bytes.NewReader(body))
+	if err := d.Decode(q); err != nil {
+		return nil, wrong(http.StatusBadRequest, "not a request of the protocol: %v", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, wrong(http.StatusBadRequest, "there is text after the request")
+	}
+	return q, nil
 }
 
 // parameters reads those of a request: reasons, and the partition of records without an id, -1 = none. Others are
@@ -131,8 +145,8 @@ func (s *Service) rows(inputs []tensor) ([][]byte, error) {
 		return nil, wrong(http.StatusBadRequest, "there are no inputs: one for each feature is needed")
 	}
 	var lines [][]byte
-	seen := map[string]bool{}
-	size := 0
+	seen := make(map[string]bool, len(inputs))
+	size, room := 0, 0
 	for k := range inputs {
 		x := &inputs[k]
 		fail := func(text string) ([][]byte, error) {
@@ -154,17 +168,25 @@ func (s *Service) rows(inputs []tensor) ([][]byte, error) {
 		if n > int64(s.o.Limits.Rows) {
 			return nil, s.tooMany()
 		}
-		values, problem := x.values(int(n))
-		if problem != "" {
-			return fail(problem)
+		var values [][]byte
+		known := false
+		if x.flat {
+			values, known = x.flatValues(int(n))
+		}
+		if !known {
+			var problem string
+			if values, problem = x.values(int(n)); problem != "" {
+				return fail(problem)
+			}
 		}
 		if k == 0 {
 			lines = make([][]byte, n)
+			room = lineOf(inputs, int(n))
 		}
 		if len(values) != len(lines) {
 			return fail("it has " + strconv.Itoa(len(values)) + " records, the first input " + strconv.Itoa(len(lines)))
 		}
-		name := quoted(x.Name)
+		name := quotedName(s, x.Name)
 		if size += len(values) * (len(name) + 2); size > largest { // before the name is repeated
 			return nil, wrong(http.StatusRequestEntityTooLarge, "the records are too large")
 		}
@@ -172,6 +194,7 @@ func (s *Service) rows(inputs []tensor) ([][]byte, error) {
 			mark := byte(',')
 			if k == 0 {
 				mark = '{'
+				lines[i] = make([]byte, 0, room)
 			}
 			lines[i] = append(append(append(append(lines[i], mark), name...), ':'), v...)
 			size += len(v)
@@ -181,6 +204,20 @@ func (s *Service) rows(inputs []tensor) ([][]byte, error) {
 		lines[i] = append(lines[i], '}')
 	}
 	return lines, nil
+}
+
+// lineOf is about the size of each of n records, 0 where they are many or large.
+func lineOf(inputs []tensor, n int) (size int) {
+	if n > 8 {
+		return 0
+	}
+	for k := range inputs {
+		size += len(inputs[k].Name) + len(inputs[k].Data)/max(n, 1) + 8
+	}
+	if size > 1<<12 {
+		return 0
+	}
+	return size
 }
 
 // recordsOf is the number of records of a tensor of one value a record.
@@ -279,60 +316,83 @@ var datatypes = map[string]byte{"FP16": 'f', "FP32": 'f', "FP64": 'f', "BF16": '
 	"INT8": 'i', "INT16": 'i', "INT32": 'i', "INT64": 'i', "UINT8": 'i', "UINT16": 'i', "UINT32": 'i', "UINT64": 'i'}
 
 // tensors writes the answer: the outputs of n records in their order.
-func (s *Service) tensors(q *inferRequest, names []string, parts []scored, n int) ([]byte, error) {
+func (s *Service) tensors(q *inferRequest, names []string, parts []scored, n int) []byte {
 	at := make([]struct{ part, row int }, n)
+	version := ""
 	for k, p := range parts {
 		for i, row := range p.rows {
 			at[row].part, at[row].row = k, i
 		}
 	}
-	answer := struct {
-		Model   string   `json:"model_name"`
-		Version string   `json:"model_version"`
-		ID      string   `json:"id,omitempty"`
-		Outputs []output `json:"outputs"`
-	}{Model: s.o.Name, Version: strconv.FormatInt(s.o.Stage.Status().Serving, 10), ID: q.ID, Outputs: []output{}}
+	if len(parts) > 0 {
+		if k := parts[0].Column(codec.ScoreModel.String()); k >= 0 {
+			version = string(parts[0].AppendValue(nil, k, 0))
+		}
+	}
+	if version == "" {
+		version = strconv.FormatInt(s.o.Stage.Status().Serving, 10)
+	}
+	b := append(make([]byte, 0, 128+len(names)*(96+16*n)), `{"model_name":`...)
+	b = append(append(b, quoted(s.o.Name)...), `,"model_version":`...)
+	b = append(append(append(b, '"'), version...), '"')
+	if q.ID != "" {
+		b = append(append(b, `,"id":`...), quoted(q.ID)...)
+	}
+	b = append(b, `,"outputs":[`...)
+	outputs := len(b)
 	for _, name := range names {
-		if len(parts) == 0 || parts[0].table.Column(name) < 0 ||
-			!s.tells(name, parts[0].table.Column(codec.ScoreID.String()) >= 0) {
+		if len(parts) == 0 || parts[0].Column(name) < 0 ||
+			!s.tells(name, parts[0].Column(codec.ScoreID.String()) >= 0) {
 			continue // the records have no id or time
 		}
-		o := output{metadata: metadata{Name: name, Shape: []int{n}}, Data: json.RawMessage{'['}}
+		if len(b) > outputs {
+			b = append(b, ',')
+		}
+		// The type is that of the last record: parts may differ in that of their times.
+		last := parts[at[n-1].part]
+		b = append(append(b, `{"name":`...), s.quoted[name]...)
+		b = append(append(b, `,"datatype":"`...), datatypeOf(last.Columns()[last.Column(name)])...)
+		b = append(strconv.AppendInt(append(b, `","shape":[`...), int64(n), 10), `],"data":[`...)
+		data := len(b)
 		for row := range at {
-			t := parts[at[row].part].table
-			k := t.Column(name)
-			c := t.Columns()[k]
-			o.Datatype = datatypeOf(c)
+			p := &parts[at[row].part]
 			if row > 0 {
-				o.Data = append(o.Data, ',')
+				b = append(b, ',')
 			}
-			o.Data = appendElement(o.Data, t, c, k, at[row].row)
+			k := p.Column(name)
+			b = appendElement(b, p.Answers, p.Columns()[k], k, at[row].row)
 		}
-		o.Data = append(o.Data, ']')
-		answer.Outputs = append(answer.Outputs, o)
+		b = append(escaped(b, data), "]}"...)
 	}
-	if len(parts) > 0 {
-		if k := parts[0].table.Column(codec.ScoreModel.String()); k >= 0 {
-			answer.Version, _ = parts[0].table.Text(k, 0)
-		}
+	return append(b, "]}"...)
+}
+
+// escaped replaces the characters of b from one on that mean something to a page, as encoding/json does.
+func escaped(b []byte, from int) []byte {
+	if v := b[from:]; !bytes.ContainsAny(v, "<>&") && !bytes.Contains(v, []byte("\u2028")[:2]) {
+		return b
 	}
-	return json.Marshal(answer)
+	var out bytes.Buffer
+	json.HTMLEscape(&out, b[from:])
+	return append(b[:from], out.Bytes()...)
 }
 
 // appendElement appends a value of an output: a string is "" where the score has none, a number null, and a list is its
 // JSON text.
-func appendElement(dst []byte, t *codec.Table, c codec.ColumnInfo, column, row int) []byte {
+func appendElement(dst []byte, a *codec.Answers, c codec.ColumnInfo, column, row int) []byte {
 	if datatypeOf(c) != "BYTES" {
-		return t.AppendValue(dst, column, row)
+		return a.AppendValue(dst, column, row)
 	}
-	v := t.AppendValue(nil, column, row)
-	switch {
+	from := len(dst)
+	dst = a.AppendValue(dst, column, row)
+	switch v := dst[from:]; {
 	case string(v) == "null":
-		v = nil
+		return append(dst[:from], `""`...)
 	case v[0] == '"':
-		return append(dst, v...)
+		return dst
+	default:
+		return append(dst[:from], quoted(string(v))...)
 	}
-	return append(dst, quoted(string(v))...)
 }
 
 // datatypeOf is the datatype of a column of the scores.

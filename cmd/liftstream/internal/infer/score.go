@@ -1,7 +1,6 @@
 package infer
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"maps"
@@ -17,19 +16,14 @@ import (
 
 // scored is a run of records with their scores, all by one partition.
 type scored struct {
-	table *codec.Table
-	rows  []int // of the request
-}
-
-// decoded is a run of records as the model sees them.
-type decoded struct {
-	batch   model.Batch
-	carry   codec.Carry
-	options codec.Options
+	*codec.Answers
+	rows []int // of the request
+	desk *desk // which the answers are part of
 }
 
 // score scores the records of lines, one JSON object each, by the partitions of their ids, or by the stated one where
-// they have none; stated < 0 means the lowest that this process holds. All are scored or none.
+// they have none; stated < 0 means the lowest that this process holds. All are scored or none. The caller gives the
+// scores back when it has written them.
 func (s *Service) score(ctx context.Context, lines [][]byte, stated int) ([]scored, error) {
 	if len(lines) == 0 {
 		return nil, nil
@@ -37,7 +31,7 @@ func (s *Service) score(ctx context.Context, lines [][]byte, stated int) ([]scor
 	if err := s.pay(len(lines)); err != nil {
 		return nil, err
 	}
-	all, err := s.decode(lines, s.codec)
+	all, err := s.decode(lines, false)
 	if err != nil {
 		return nil, err
 	}
@@ -79,16 +73,19 @@ func (s *Service) score(ctx context.Context, lines [][]byte, stated int) ([]scor
 				for i, row := range of {
 					own[i] = lines[row]
 				}
-				if part, err = s.decode(own, s.part); err != nil {
+				if part, err = s.decode(own, true); err != nil {
 					return nil, err
 				}
 			}
-			t, err := s.ask(ctx, p, part)
+			answers, err := s.ask(ctx, p, part)
 			if err != nil {
 				return nil, s.unanswered(err, of)
 			}
-			out = append(out, scored{t, of})
+			out = append(out, scored{answers, of, part})
 		}
+	}
+	if len(out) > 1 {
+		give(s, []scored{{desk: all}})
 	}
 	s.records.Add(float64(len(lines)))
 	return out, nil
@@ -107,53 +104,14 @@ func partOf(o codec.Options) codec.Options {
 	return o
 }
 
-// decode reads records under the contract of the stage. Columns that change no score may be there or not, and so may
-// the id and the time.
-func (s *Service) decode(lines [][]byte, o codec.Options) (*decoded, error) {
-	d := &decoded{options: o}
-	text := append(bytes.Join(lines, []byte{'\n'}), '\n')
-	for t, err := range file.JSONTables(text, file.TableOptions{Codec: d.options, Rows: len(lines)}) {
-		if err != nil {
-			return nil, unreadable(err)
-		}
-		if t.Rows() != len(lines) {
-			return nil, wrong(http.StatusRequestEntityTooLarge, "the records are too large")
-		}
-		if o := &d.options; o.ID != "" && t.Column(o.ID) < 0 && o.Schema.Feature(o.ID) < 0 {
-			o.ID = ""
-		}
-		if o := &d.options; o.Time != "" && t.Column(o.Time) < 0 && o.Schema.Feature(o.Time) < 0 {
-			o.Time = ""
-		}
-		decoder, err := codec.NewDecoder(d.options)
-		if err != nil {
-			return nil, err
-		}
-		now := s.o.Now().UnixNano()
-		m := codec.Message{Offset: -1, Time: now, Now: now}
-		bad, err := decoder.DecodeTable(t, 0, &m, &d.batch, &d.carry)
-		if err != nil {
-			return nil, unreadable(err)
-		}
-		if len(bad) > 0 {
-			return nil, unreadable(bad[0])
-		}
-	}
-	return d, nil
-}
-
 // ask has the records scored by a partition.
-func (s *Service) ask(ctx context.Context, partition int, d *decoded) (t *codec.Table, err error) {
-	e, err := codec.NewScoreEncoder(d.options)
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) ask(ctx context.Context, partition int, d *desk) (a *codec.Answers, err error) {
 	d.batch.Partition = int32(partition)
 	var encoding error
 	err = s.o.Stage.Ask(ctx, partition, &d.batch, func(scores *model.Scores, l *model.Levels) {
-		t, encoding = e.Table(&d.batch, scores, l, &d.carry)
+		a, encoding = d.at.encoder.Answers(&d.batch, scores, l, &d.carry)
 	})
-	return t, errors.Join(err, encoding)
+	return a, errors.Join(err, encoding)
 }
 
 // unreadable is the refusal of records that break the contract.
