@@ -351,7 +351,7 @@ func (v *deriver) run(s *deriveStep, times []int64) []float64 {
 		case s.Function == Ratio && b[i] != 0:
 			y = x / b[i]
 		case s.Function == Log && x > 0:
-			y = math.Log(x)
+			y = logarithm(x)
 		case s.Function == Bucket && x == x:
 			y = float64(sort.SearchFloat64s(s.Cuts, x))
 		}
@@ -363,6 +363,15 @@ func (v *deriver) run(s *deriveStep, times []int64) []float64 {
 	return s.out
 }
 
+// logarithm is the natural logarithm of a number above 0. That of package math takes the subnormal numbers, those below
+// 2^-1022, for numbers close to it on some processors.
+func logarithm(x float64) float64 {
+	if x < 0x1p-1022 {
+		return math.Log(x*0x1p54) - 54*math.Ln2
+	}
+	return math.Log(x)
+}
+
 // ofTime is the value of a function of a time; own says that t is the time of the record, now. A record without a time
 // has time 0.
 func (s *deriveStep) ofTime(t, now int64, own bool) float64 {
@@ -370,11 +379,13 @@ func (s *deriveStep) ofTime(t, now int64, own bool) float64 {
 		return math.NaN()
 	}
 	if s.Function == Age {
-		d := now - t
-		if now == 0 || (now < t) != (d < 0) { // beyond the range of nanoseconds
+		switch {
+		case now == 0:
 			return math.NaN()
+		case now < t: // two times may be further apart than an int64 holds
+			return -float64(uint64(t)-uint64(now)) / float64(s.Per)
 		}
-		return float64(d) / float64(s.Per)
+		return float64(uint64(now)-uint64(t)) / float64(s.Per)
 	}
 	at := time.Unix(0, t).In(s.Zone)
 	switch s.Function {

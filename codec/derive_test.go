@@ -174,6 +174,28 @@ func TestSourcesOfEachType(t *testing.T) {
 	}
 }
 
+// TestEndsOfDerivedNumbers: logarithms of subnormal numbers, by Python, and ages of more years than an int64 has
+// nanoseconds for.
+func TestEndsOfDerivedNumbers(t *testing.T) {
+	for x, want := range map[float64]float64{5e-324: -744.4400719213812, 1e-310: -713.8013788281542,
+		2.2250738585072009e-308: -708.3964185322641, 0x1p-1022: -708.3964185322641, 1: 0,
+		math.MaxFloat64: 709.782712893384} {
+		if got := logarithm(x); math.Abs(got-want) > 1e-12 {
+			t.Errorf("the logarithm of %v is %v, want %v", x, got, want)
+		}
+	}
+	const first, last, day = math.MinInt64 + 1, math.MaxInt64, 24 * time.Hour
+	s := deriveStep{Derivation: Derivation{Function: Age, Per: day}}
+	for _, c := range []struct{ t, now, sign int64 }{{first, last, 1}, {last, first, -1}} {
+		if got, want := s.ofTime(c.t, c.now, false), float64(c.sign)*0x1p64/float64(day); got != want {
+			t.Errorf("the age of %d at %d is %v days, want %v", c.t, c.now, got, want)
+		}
+	}
+	if got := s.ofTime(derivedAt*1e9+1, derivedAt*1e9, false); got != -1/float64(day) {
+		t.Errorf("the age of a later time is %v", got)
+	}
+}
+
 // TestDerivedWithoutItsColumns: a message that lacks a source is refused by its name, one of another type too; where
 // the column may be absent the value is missing. A record of no time has no age.
 func TestDerivedWithoutItsColumns(t *testing.T) {

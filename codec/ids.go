@@ -51,13 +51,29 @@ func isID(t []byte) bool { return len(t) > 0 && len(t) <= maxID && utf8.Valid(t)
 func shared(a arrow.Array, i int) bool {
 	switch a := a.(type) {
 	case *array.Float64:
-		return math.Abs(a.Value(i)) >= 1<<53
+		return math.Abs(a.Value(i)) >= exactBelow(a.DataType())
 	case *array.Float32:
-		return math.Abs(float64(a.Value(i))) >= 1<<24
+		return math.Abs(float64(a.Value(i))) >= exactBelow(a.DataType())
 	case *array.Float16:
-		return math.Abs(float64(a.Value(i).Float32())) >= 1<<11
+		return math.Abs(float64(a.Value(i).Float32())) >= exactBelow(a.DataType())
 	}
 	return false
+}
+
+// exactBelow is the number below which each whole number has bits of its own in a type of floats; 0 = in any other type
+// each has them.
+func exactBelow(t arrow.DataType) float64 {
+	switch t := t.(type) {
+	case *arrow.DictionaryType:
+		return exactBelow(t.ValueType)
+	case *arrow.Float64Type:
+		return 1 << 53
+	case *arrow.Float32Type:
+		return 1 << 24
+	case *arrow.Float16Type:
+		return 1 << 11
+	}
+	return 0
 }
 
 // idCost is how many times the memory of an id's text is taken: twice while the texts are gathered, once for the ids.

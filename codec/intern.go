@@ -99,7 +99,7 @@ const (
 
 // maxLevel is the length of a level's text. States, models and scores hold levels; of a longer text they hold the
 // beginning and a hash.
-const maxLevel = 1 << 10
+const maxLevel = model.MaxLevelBytes
 
 // begin starts a batch, whose level texts are appended to levels.
 func (c *levelColumn) begin(levels []string) {
@@ -166,13 +166,13 @@ func (c *levelColumn) add(canon uint32, odd uint8) {
 func (c *levelColumn) admit(id uint32, b []byte) {
 	c.add(id, 0)
 	t := trim(b)
+	if !utf8.Valid(t) {
+		t = bytes.ToValidUTF8(t, []byte("\uFFFD")) // published values must be text; it may be longer than before
+		c.odd[id] |= oddText
+	}
 	if len(t) > maxLevel {
 		t = shorten(t)
 		c.odd[id] |= oddLength
-	}
-	if !utf8.Valid(t) {
-		t = bytes.ToValidUTF8(t, []byte("\uFFFD")) // published values must be text
-		c.odd[id] |= oddText
 	}
 	gone := c.missing[string(t)]
 	if !c.fixed[string(t)] {

@@ -27,6 +27,9 @@ type ColumnInfo struct {
 	Name string
 	Kind ValueKind
 	Type string // the Arrow type, for people
+	// Exact is, in types of floats, the number from which on several whole numbers have the same bits: such a value is no
+	// id. It is 0 in other types.
+	Exact float64
 }
 
 // Table is a run of raw records: named, typed columns as they came, before any contract. It is read-only.
@@ -52,7 +55,7 @@ func (t *Table) Columns() []ColumnInfo {
 	fields := t.rec.Schema().Fields()
 	out := make([]ColumnInfo, len(fields))
 	for i, f := range fields {
-		out[i] = ColumnInfo{Name: f.Name, Kind: kindOf(f.Type), Type: f.Type.String()}
+		out[i] = ColumnInfo{Name: f.Name, Kind: kindOf(f.Type), Type: f.Type.String(), Exact: exactBelow(f.Type)}
 	}
 	return out
 }

@@ -2,7 +2,9 @@ package codec
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/apache/arrow/go/v15/arrow"
 
@@ -109,6 +111,34 @@ func TestFloatsThatAreSeveralIDs(t *testing.T) {
 		bad, err = d.DecodeLabels(m, &l)
 		if err != nil || (len(bad) == 1 && bad[0].Reason == ReasonID) != c.shared || l.N == len(bad) {
 			t.Errorf("labels, %s of %s: %q, %v, %v", c.id, c.typ, l.ID, bad, err)
+		}
+	}
+}
+
+// TestLongLevelsAreTold: texts that are one in their first KiB are two levels, also those that grow so long because
+// bytes that are no UTF-8 are replaced, and no level is longer than a model keeps it.
+func TestLongLevelsAreTold(t *testing.T) {
+	for _, x := range []struct {
+		what      string
+		text      string
+		shortened int
+	}{
+		{"ASCII", strings.Repeat("x", model.MaxLevelBytes), 2}, {"euros", strings.Repeat("€", 400), 2},
+		{"bad bytes", strings.Repeat("a\xFF", 500), 2}, {"long and bad bytes", strings.Repeat("a\xFF", 800), 2},
+		{"within a level", strings.Repeat("x", model.MaxLevelBytes-1), 0},
+	} {
+		c := levelColumn{missing: map[string]bool{}, account: &account{limit: 1 << 20}}
+		c.begin(nil)
+		a, b, again := c.lookup([]byte(x.text+"A")), c.lookup([]byte(x.text+"B")), c.lookup([]byte(" "+x.text+"A"))
+		if a != 0 || b != 1 || again != a || c.shortened != x.shortened*3/2 {
+			t.Errorf("%s: codes %d %d %d, %d are shortened", x.what, a, b, again, c.shortened)
+		}
+		l := model.NewLevels(&model.Schema{Features: []model.Feature{{Name: "f", Kind: model.Nominal}}})
+		for code, level := range c.levels {
+			if len(level) > model.MaxLevelBytes || !utf8.ValidString(level) || l.Code(0, level) != uint32(code) ||
+				l.Names(0)[code] != level {
+				t.Errorf("%s: level %d has %d bytes and ends in %q", x.what, code, len(level), level[len(level)-9:])
+			}
 		}
 	}
 }

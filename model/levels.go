@@ -17,9 +17,10 @@ const MaxLevels = 4096
 // probability 1 / MostFurther.
 const MostFurther = 1<<24 - 1
 
-// maxLevelBytes bounds the text of one level; longer texts are cut there, or before the character in which it lies,
-// before they are looked up.
-const maxLevelBytes = 256
+// MaxLevelBytes bounds the text of one level. The codec puts a hash in the place of the end of a longer text, so that
+// two texts are two levels. Texts of other callers are cut there, or before the character in which it lies, before they
+// are looked up.
+const MaxLevelBytes = 1 << 10
 
 // Levels is the append-only table from the text of a level to its code, one table for each feature of a Schema.
 // Codes are dense from 0 in order of first appearance (fixed levels first, in their order). Not safe for concurrent
@@ -163,11 +164,11 @@ func Further(v float64) uint32 {
 }
 
 func cutLevel(text string) string {
-	if len(text) <= maxLevelBytes {
+	if len(text) <= MaxLevelBytes {
 		return text
 	}
-	end := maxLevelBytes
-	for end > maxLevelBytes-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+	end := MaxLevelBytes
+	for end > MaxLevelBytes-utf8.UTFMax && !utf8.RuneStart(text[end]) {
 		end--
 	}
 	return text[:end]

@@ -234,15 +234,18 @@ func TestLongLevelsStayText(t *testing.T) {
 	s := &Schema{Features: []Feature{{Name: "job", Kind: Nominal}}, Classes: []string{"a", "b"}}
 	for shift := range 4 {
 		l := NewLevels(s)
-		long := strings.Repeat("x", shift) + strings.Repeat("€", 200)
+		long := strings.Repeat("x", shift) + strings.Repeat("€", 400)
 		code := l.Code(0, long)
 		cut := l.Names(0)[code]
-		if !utf8.ValidString(cut) || len(cut) > maxLevelBytes || len(cut) < maxLevelBytes-2 ||
+		if !utf8.ValidString(cut) || len(cut) > MaxLevelBytes || len(cut) < MaxLevelBytes-2 ||
 			!strings.HasPrefix(long, cut) {
 			t.Errorf("the text is cut to %d bytes that end in %q", len(cut), cut[len(cut)-3:])
 		}
 		if again := l.Code(0, cut); again != code || l.Code(0, long+"!") != code {
 			t.Errorf("the cut text has the code %d, the whole one %d", again, code)
+		}
+		if other := l.Code(0, long[:300]); other == code || l.Code(0, long[:300]+"!") == other {
+			t.Errorf("texts of 300 bytes are not told apart")
 		}
 		if _, err := DecodeLevels(s, wire.NewReader(l.AppendBinary(nil))); err != nil {
 			t.Error(err)

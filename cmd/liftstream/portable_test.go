@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"liftstream/cmd/liftstream/internal/cli"
 	"liftstream/cmd/liftstream/internal/portable"
+	"liftstream/model"
 	"liftstream/model/modeltest"
 )
 
@@ -176,6 +178,59 @@ func TestExportIsTheScore(t *testing.T) {
 	t.Run("the first class is positive and numbers are codes", func(t *testing.T) {
 		exported(t, "turned.yaml", "turned.model", "bank.csv")
 	})
+}
+
+// TestExportOfLongLevels: levels of several hundred bytes have effects of their own, also where they begin alike, and
+// the exports find them.
+func TestExportOfLongLevels(t *testing.T) {
+	t.Chdir(t.TempDir())
+	long := strings.Repeat("p", 300)
+	levels := []string{long + "A", long + "B", strings.Repeat("é", 200), strings.Repeat("€", 340), "z"}
+	rows := [][]string{{"text", "x", "y"}}
+	for i := range 1200 {
+		k, u := int(model.Hash(3, uint64(i))%5), float64(model.Hash(4, uint64(i))>>11)/(1<<53)
+		y := "no"
+		if u < []float64{.9, .1, .7, .2, .5}[k] {
+			y = "yes"
+		}
+		rows = append(rows, []string{levels[k], fmt.Sprint(model.Hash(5, uint64(i)) % 1000), y})
+	}
+	save(t, "all.csv", rows)
+	y := "name: long\nrecord:\n  label: {column: y, classes: [\"no\", \"yes\"], positive: \"yes\"}\n" +
+		"  features: [{name: text, kind: nominal}, {name: x, kind: continuous}]\n"
+	if err := os.WriteFile("set.yaml", []byte(y), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := command(t, "fit", "-c", "set.yaml", "all.csv", "--model", "set.model"); r.status != 0 {
+		t.Fatal(r.err)
+	}
+	exported(t, "set.yaml", "set.model", "all.csv")
+	rates := map[string]float64{}
+	for i, s := range propensities(t, "set.yaml", "set.model", "all.csv") {
+		rates[rows[1+i][0]] = s
+	}
+	if a, b := rates[levels[0]], rates[levels[1]]; a < .8 || b > .2 {
+		t.Errorf("the propensities of two levels of rates .9 and .1 are %v and %v", a, b)
+	}
+}
+
+// propensities are those of yes by the scorecard alone, record by record.
+func propensities(t *testing.T, config, model, data string) (out []float64) {
+	t.Helper()
+	r := command(t, "score", "-c", config, "--model", model, "--method", "lift", data)
+	if r.status != 0 {
+		t.Fatal(r.err)
+	}
+	for line := range strings.Lines(r.out) {
+		var x struct {
+			Yes float64 `json:"propensity_yes"`
+		}
+		if err := json.Unmarshal([]byte(line), &x); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, x.Yes)
+	}
+	return out
 }
 
 // TestWrongExports lists wrong uses and their remedies.

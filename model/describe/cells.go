@@ -12,6 +12,9 @@ import (
 type Format struct {
 	Refused string // why a configuration cannot name the column; "" = it can
 	Text    bool   // its values are texts, of which a fit reads no numbers
+	Time    bool   // its values are times, and none is an id
+	// Exact is the number from which on several whole numbers are one value, which is no id; 0 = each has one of its own.
+	Exact float64
 }
 
 // typed reports whether the format of the table has a null beside texts.

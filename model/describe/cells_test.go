@@ -144,6 +144,43 @@ func TestWhatFitRefusesIsNotChosen(t *testing.T) {
 	if d.Time != "" || d.TimeUnit != "" || !says(d, "seen_at", WarnTime, "seconds since 1970") {
 		t.Errorf("the time is %q: %v", d.Time, d.Warnings)
 	}
+	large := func(i int) string { return fmt.Sprintf("%d", 1<<53+2*(i*7919%100_003)) }
+	for _, c := range []struct {
+		what   string
+		format Format
+		id     func(i int) string
+		want   string // part of the warning; "" = it is the id
+	}{
+		{"whole numbers", Format{}, large, ""},
+		{"whole floats", Format{Exact: 1 << 54}, large, ""},
+		{"large floats", Format{Exact: 1 << 53}, large, "floats as large as its largest"},
+		{"negative floats", Format{Exact: 1 << 24}, func(i int) string { return "-" + large(i) }, "floats as large"},
+		{"dates beyond times", Format{Time: true}, func(i int) string { return fmt.Sprintf("%d-01-01", 20000+i) },
+			"times are no ids"},
+		{"long texts", Format{}, func(i int) string { return fmt.Sprint(i, strings.Repeat("x", 9000*(i/1199))) }, "8 KiB"},
+		{"bytes", Format{Refused: "its type binary"}, func(i int) string { return fmt.Sprint("k", i) }, "its type binary"},
+	} {
+		rows := make(seconds)
+		for i := range rows {
+			rows[i][0].text = c.id(i)
+		}
+		formats := []Format{c.format, {}, {}, {}, {}}
+		if d := formed(t, columns, formats, Options{}, rows); (d.ID != "") != (c.want == "") {
+			t.Errorf("%s: the id is %q: %v", c.what, d.ID, d.Warnings)
+		}
+		named := formed(t, columns, formats, Options{ID: "customer_id"}, rows)
+		if is := says(named, "customer_id", WarnID, "refuse the file with this id"); is != (c.want != "") ||
+			is && !says(named, "customer_id", WarnID, c.want) {
+			t.Errorf("%s, named as the id: %v", c.what, named.Warnings)
+		}
+	}
+	powers := make(seconds)
+	for i := range powers {
+		powers[i][3].text = fmt.Sprintf("%de+2%02d", 1+i*7919%9973, i%90)
+	}
+	if d := formed(t, columns, nil, Options{}, powers); d.ID != "" || says(d, "x", WarnID, "") {
+		t.Errorf("numbers with exponents are the id %q: %v", d.ID, d.Warnings)
+	}
 	if !says(d, "y", WarnSorted, "the class changes 1 time") {
 		t.Errorf("sorted: %v", d.Warnings)
 	}

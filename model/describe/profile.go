@@ -87,6 +87,8 @@ type profile struct {
 	padded        int64 // integers with leading zeros
 	quoted        int64 // integers that are text by their format
 	rounded       int64 // integers that a number of the model does not hold
+	powers        int64 // numbers with an exponent, which are quantities
+	longest       int   // bytes of the longest text
 	min, max      float64
 	odd           []marked // texts among numbers, the first few
 	oddMore       bool
@@ -119,6 +121,7 @@ func (p *profile) add(text string, isText bool) {
 		p.distinct, p.levels = map[uint64]struct{}{}, map[string]int64{}
 	}
 	p.rows++
+	p.longest = max(p.longest, len(text))
 	if isMark(text) {
 		p.missing++
 		if text == "" {
@@ -175,6 +178,9 @@ func (p *profile) notTime(text string) {
 
 func (p *profile) number(text string, v float64, isText bool) {
 	p.numbers++
+	if strings.ContainsAny(text, "eE") {
+		p.powers++
+	}
 	p.min, p.max = min(p.min, v), max(p.max, v)
 	unit, whole := int64(-1), int64(0)
 	if v == math.Trunc(v) {
@@ -321,13 +327,32 @@ func (p *profile) nanos(text string) (int64, bool) {
 	return model.ParseTime(text)
 }
 
-// isID reports whether the values name the records, or who they are about: nearly all distinct and no quantity.
-func (p *profile) isID(name string) bool { return p.idWhy(name) != "" }
+// isID reports whether the values name the records, or who they are about: nearly all distinct and no quantity, and ids
+// to a fit.
+func (p *profile) isID(name string, f Format) bool { return p.noID(f) == "" && p.idWhy(name) != "" }
+
+// maxID is the longest id, in bytes.
+const maxID = 8 << 10
+
+// noID says why a fit refuses values of the column as ids, missing ones aside; "" = it takes them.
+func (p *profile) noID(f Format) string {
+	switch {
+	case f.Refused != "":
+		return f.Refused
+	case f.Time:
+		return "times are no ids"
+	case f.Exact > 0 && p.numbers > 0 && max(-p.min, p.max) >= f.Exact:
+		return "floats as large as its largest stand for several whole numbers"
+	case p.longest > maxID:
+		return "an id has at most 8 KiB"
+	}
+	return ""
+}
 
 func (p *profile) idWhy(name string) string {
 	n, share, named := p.present(), p.distinctShare(), idName.MatchString(name)
 	whole := p.integers == n
-	if n < 20 || p.numbers == n && !whole {
+	if n < 20 || p.numbers == n && (!whole || p.powers > 0) {
 		return ""
 	}
 	switch {

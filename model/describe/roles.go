@@ -118,12 +118,19 @@ func (d *Description) roles(t Table, profiles []profile) {
 			d.warn("", WarnName, "a column has no name: it is left out; many programs write row numbers so, without being asked")
 		case col.Name == d.ID:
 			col.Role = ID
+			if why := p.noID(t.format(c)); why != "" {
+				d.warn(col.Name, WarnID, "%s: `fit` and `score` refuse the file with this id", why)
+			}
 			if p.missing > 0 {
 				d.warn(col.Name, WarnID, "%s %s without an id: `fit` and `score` refuse the file until they have one, and a stage "+
 					"makes dead letters of them", count(p.missing), plural(p.missing, "record"))
 			}
 		case col.Name == d.Time:
 			col.Role = Time
+			if refused != "" {
+				d.warn(col.Name, WarnTime, "%s: `fit` and `score` refuse the file with this time", refused)
+				break
+			}
 			d.checkTime(col, p)
 		case refused != "":
 			col.Role, col.Why = Left, refused
@@ -144,8 +151,12 @@ func (d *Description) roles(t Table, profiles []profile) {
 			col.Role, col.Why = Left, "dates that are not read as times"
 			d.warn(col.Name, WarnTime, "holds dates such as %q, which are not read as times: write the year first, as in "+
 				"2026-02-24, and 'derive' makes features of them", p.noTime)
-		case p.isID(col.Name):
+		case p.isID(col.Name, t.format(c)):
 			col.Role, col.Why = Left, anID
+		case t.format(c).Time && p.distinctShare() > 0.5:
+			col.Role, col.Why = Left, "times of which some cannot be read"
+			d.warn(col.Name, WarnTime, "holds times outside 1678 to 2261, such as %q, in %s of %s records: `fit` reads no time "+
+				"from them", p.noTime, count(p.present()-p.stamps), count(p.present()))
 		case col.Kind == model.Nominal && p.distinctShare() > 0.5 && p.present() >= 100:
 			col.Role, col.Why = Left, "free text"
 			if t.format(c).Text && p.texts() == 0 {

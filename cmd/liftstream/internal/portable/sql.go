@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"liftstream/model"
 )
 
 // Records is the name of the table from which the SQL reads.
@@ -102,7 +104,8 @@ func (q *query) value(i int) {
 			missing = append(missing, s)
 		}
 	}
-	level := "TRIM(CAST(" + name + " AS VARCHAR(256)))"
+	// One character more than a level may have: a longer text, which some databases cut, is none.
+	level := fmt.Sprintf("TRIM(CAST(%s AS VARCHAR(%d)))", name, model.MaxLevelBytes+1)
 	q.line("  CASE WHEN %s NOT IN (%s) THEN %[1]s END AS ls_v%[3]d%[4]s", level, strings.Join(missing, ", "), i, end)
 }
 

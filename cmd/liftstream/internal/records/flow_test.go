@@ -385,7 +385,7 @@ func TestFormatsOfDescribedColumns(t *testing.T) {
 	}
 	const none = " is none that a stage reads (text, numbers, booleans, times)"
 	for name, want := range map[string]describe.Format{"id": {}, "status": {Text: true}, "source_row": {},
-		"propensity_no": {}, "subspace": {Refused: "its type list<item: utf8, nullable>" + none}} {
+		"propensity_no": {Exact: 1 << 53}, "subspace": {Refused: "its type list<item: utf8, nullable>" + none}} {
 		if got, ok := formats[name]; !ok || got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}

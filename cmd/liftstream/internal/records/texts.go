@@ -73,7 +73,7 @@ func columnsOf(path string) (names []string, formats []describe.Format, err erro
 		if !r.Typed() {
 			continue
 		}
-		f := describe.Format{Text: c.Kind == codec.KindText}
+		f := describe.Format{Text: c.Kind == codec.KindText, Time: c.Kind == codec.KindTime, Exact: c.Exact}
 		if c.Kind == codec.KindOther && c.Type != "null" {
 			f.Refused = "its type " + c.Type + " is none that a stage reads (text, numbers, booleans, times)"
 		}
