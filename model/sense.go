@@ -24,6 +24,9 @@ const (
 	senseQuantile = 3.883405852592082
 	// mostLeft is the share of the loss beyond the base rates that may be left where the classes are exchanged.
 	mostLeft = .2
+	// leastCeased is the least number of records that a model expects of a class which has ceased: were it right by a
+	// tenth alone, one in twenty times none would come.
+	leastCeased = 30
 )
 
 // Sense tells whether the newest labels have the meaning of the time of a model's publication (MODEL.md 6): that of the
@@ -36,20 +39,37 @@ type Sense struct {
 	Rates     float64 // entropy of their classes: the log-loss of their own base rates
 	Exchanged float64 // log-loss of the model where the classes are exchanged so that it is low
 	Low       float64 // lower end of the 99.95 % interval of Loss - Exchanged, by batch means as in Verdict.decide
+	Of        string  // part of the labels that the figures are of, to stand behind "records"; empty = all
+	// Ceased is the class that no label names any more. Expected is how many of it the model as published expects; 0 =
+	// none has ceased.
+	Ceased   string
+	Expected float64
 }
 
-// Inverted reports whether the labels look inverted: the model tells less about them than their base rates do, it tells
-// more once the classes are exchanged, beyond chance, and hardly any loss beyond the base rates is left then. A change
-// of the base rates alone leaves more, and a change of the records' meaning short of an inversion does not make an
-// exchange better.
+// Inverted reports whether the labels look inverted, or one-sided. The model tells less about them than their base
+// rates do. Of inverted ones it tells more once the classes are exchanged, beyond chance, and hardly any loss beyond
+// the base rates is left then. A change of the base rates alone leaves more, and a change of the records' meaning short
+// of an inversion does not make an exchange better. One-sided ones lack a class.
 func (s *Sense) Inverted() bool {
-	return s.Loss > s.Rates && s.Low > 0 && s.Exchanged <= s.Rates+mostLeft*(s.Loss-s.Rates)
+	return s.Loss > s.Rates && (s.Expected > 0 || s.Low > 0 && s.Exchanged <= s.Rates+mostLeft*(s.Loss-s.Rates))
+}
+
+// Look is the finding in a word: one-sided are labels of which one class has ceased.
+func (s *Sense) Look() string {
+	if s.Expected > 0 {
+		return "one-sided"
+	}
+	return "inverted"
 }
 
 // String tells people about it.
 func (s *Sense) String() string {
-	return fmt.Sprintf("log-loss of the model as published on the newest %d labelled records %.3f, with the classes "+
-		"exchanged %.3f, of their base rates %.3f", s.Records, s.Loss, s.Exchanged, s.Rates)
+	if s.Expected > 0 {
+		return fmt.Sprintf("none of the newest %d labelled records%s is of the class %q, of which the model as published "+
+			"expects %.0f", s.Records, s.Of, s.Ceased, s.Expected)
+	}
+	return fmt.Sprintf("log-loss of the model as published on the newest %d labelled records%s %.3f, with the classes "+
+		"exchanged %.3f, of their base rates %.3f", s.Records, s.Of, s.Loss, s.Exchanged, s.Rates)
 }
 
 // Refuse makes a verdict one that refuses the model for labels that look inverted, where they do, and reports whether
@@ -65,9 +85,9 @@ func (s *Sense) Refuse(v *Verdict, since float64) bool {
 }
 
 // SenseOf returns the Sense of the labelled records that the partitions of the states have learnt since the model m: of
-// the newest SenseRecords, shared out over the partitions in proportion to their records since m, or, where
-// these do not look inverted, of the newest half of them, quarter and so on, if that does. The same states give the
-// same Sense. It reads one state at a time.
+// the newest SenseRecords, shared out over the partitions in proportion to their records since m, or of a part of them
+// that looks inverted where they together do not (turned). The same states give the same Sense. It reads one state at a
+// time.
 func SenseOf(ctx context.Context, spec *Spec, m *Model, states States) (Sense, error) {
 	order := states.Partitions()
 	since := make([]float64, len(order))
@@ -81,26 +101,34 @@ func SenseOf(ctx context.Context, spec *Spec, m *Model, states States) (Sense, e
 		total += since[i]
 	}
 	var all []classLosses
+	var parts []partLosses
+	last := latest(nil, len(spec.Schema.Classes))
 	for i, n := range order {
 		if since[i] == 0 {
 			continue
 		}
-		take := uint64(math.Ceil(min(since[i], SenseRecords/total*since[i])))
-		var err error
-		if all, err = lossesOf(ctx, spec, m, stored{states, n}, take, all); err != nil {
+		share := math.Ceil(min(since[i], SenseRecords/total*since[i]))
+		x := partLosses{partition: n}
+		err := x.read(ctx, spec, m, stored{states, n}, uint64(min(since[i], max(share, leastSense))), uint64(since[i]))
+		if err != nil {
 			return senseOf(nil, 0), fmt.Errorf("reading the sense of labels: partition %d: %w", n, err)
+		}
+		all = append(all, x.since[max(len(x.since)-int(share), 0):]...)
+		parts = append(parts, x)
+		for c, at := range x.last {
+			last[c] = max(last[c], at)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b classLosses) int { return cmp.Compare(a.time, b.time) })
-	classes := len(spec.Schema.Classes)
-	s := senseOf(all, classes)
-	for newest := s; len(all) >= 2*leastSense && !newest.Inverted(); {
-		all = all[len(all)/2:]
-		if newest = senseOf(all, classes); newest.Inverted() {
-			return newest, nil
+	if s, found := turned(all, spec.Schema.Classes, last); found {
+		return s, nil
+	}
+	for i := range parts {
+		if s, found := parts[i].turned(spec.Schema.Classes); found && len(parts) > 1 {
+			return s, nil
 		}
 	}
-	return s, nil
+	return senseOf(all, len(spec.Schema.Classes)), nil
 }
 
 // until is the clock up to which the model's counts have seen a partition whose clock is now.
@@ -123,63 +151,21 @@ type classLosses struct {
 	loss   []float64
 }
 
-// lossesOf appends the newest records of a partition. The partition that scores them is empty but for the model.
-func lossesOf(
-	ctx context.Context, spec *Spec, m *Model, state stored, take uint64, all []classLosses,
-) ([]classLosses, error) {
-	p, err := newPartition(spec, state.partition)
-	if err != nil {
-		return nil, err
-	}
-	if err := Return(p, m, 0); err != nil {
-		return nil, err
-	}
-	levels, s, err := state.sample(spec)
-	if err != nil {
-		return nil, err
-	}
-	rc := p.levels.Merge(levels)
-	prob := make([]float64, len(spec.Schema.Classes))
-	var r record
-	for at := s.tail.next - min(take, uint64(s.tail.len())); at < s.tail.next; at++ {
-		if at%256 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if s.tail.emptied(at) || s.tail.class[at%s.tail.capacity] < 0 {
-			continue
-		}
-		s.tail.at(at, &r)
-		for f, v := range r.Row {
-			r.Row[f] = rc.Value(f, v)
-		}
-		p.scorer.propensities(r.Row, prob)
-		x := classLosses{time: r.Time, class: r.Class, weight: r.Weight, loss: make([]float64, len(prob))}
-		for c, q := range prob {
-			x.loss[c] = -math.Log(max(q, leastLoss))
-		}
-		all = append(all, x)
-	}
-	return all, nil
-}
-
 // senseOf returns the Sense of records in the order of their times.
 func senseOf(all []classLosses, classes int) Sense {
 	nan := math.NaN()
 	s := Sense{Records: len(all), Loss: nan, Rates: nan, Exchanged: nan, Low: nan}
 	share := make([]float64, classes)
-	cost := make([]float64, classes*classes) // of label y, were it class c
 	var weight float64
 	for i := range all {
 		x := &all[i]
 		weight += x.weight
 		share[x.class] += x.weight
-		for c, l := range x.loss {
-			cost[int(x.class)*classes+c] += x.weight * l
-		}
 	}
 	if !(weight > 0) {
 		return s
 	}
+	cost := costs(all, classes)
 	s.Loss, s.Rates, s.Exchanged = 0, 0, 0
 	to := exchange(cost, classes)
 	for y, w := range share {
@@ -201,6 +187,18 @@ func senseOf(all []classLosses, classes int) Sense {
 		s.Low = s.Loss - s.Exchanged - senseQuantile*math.Sqrt(senseBatches*square/(senseBatches-1))/weight
 	}
 	return s
+}
+
+// costs are the losses of the records labelled y, were they of class c: number y * classes + c.
+func costs(all []classLosses, classes int) []float64 {
+	cost := make([]float64, classes*classes)
+	for i := range all {
+		x := &all[i]
+		for c, l := range x.loss {
+			cost[int(x.class)*classes+c] += x.weight * l
+		}
+	}
+	return cost
 }
 
 // mostExchanges bounds the passes of exchange.

@@ -3,6 +3,8 @@ package model
 import (
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -66,6 +68,102 @@ func TestWhichLabelsLookInverted(t *testing.T) {
 		if s.Inverted() != c.want {
 			t.Errorf("%s: inverted %v, %s, low %.3f", name, s.Inverted(), &s, s.Low)
 		}
+	}
+}
+
+// TestExchangedClassesOfSeveralAreSeen: two of ten, two pairs, three in turn, and neither a class that is called as
+// another one, nor classes that the model does not tell apart.
+func TestExchangedClassesOfSeveralAreSeen(t *testing.T) {
+	names := strings.Split("abcdefghij", "")
+	swap := func(pairs ...int) func(c int) int {
+		return func(c int) int {
+			for i, x := range pairs {
+				if x == c {
+					return pairs[i^1]
+				}
+			}
+			return c
+		}
+	}
+	for name, c := range map[string]struct {
+		right float64
+		as    func(class int) int
+		want  string // the part that is found; "none"
+	}{
+		"as they were":    {.8, swap(), "none"},
+		"two of ten":      {.8, swap(3, 7), ` of the classes "d", "h"`},
+		"two pairs":       {.8, swap(3, 7, 0, 1), ` of the classes "a", "b"`},
+		"two, weak":       {.6, swap(3, 7), ` of the classes "d", "h"`},
+		"all in pairs":    {.8, func(c int) int { return c ^ 1 }, ""},
+		"d is called h":   {.8, func(c int) int { return []int{0, 1, 2, 7, 4, 5, 6, 7, 8, 9}[c] }, "none"},
+		"nobody can tell": {.1, swap(3, 7), "none"},
+		"three in turn": {.8, func(c int) int { return []int{0, 1, 2, 4, 5, 3, 6, 7, 8, 9}[c] },
+			` of the classes "d", "e", "f"`},
+	} {
+		all := labelledAs(2000, 10, c.right, c.as)
+		s, found := turned(all, names, latest(all, 10))
+		if found != (c.want != "none") || found && (s.Of != c.want || !s.Inverted()) {
+			t.Errorf("%s: found %v, %s, low %.3f", name, found, &s, s.Low)
+		}
+	}
+	all := labelledAs(600, 4, .7, swap())
+	part := among(all, []int{1, 3})
+	n := 0
+	for i := range all {
+		if k := all[i].class; k == 1 || k == 3 {
+			x := part[n]
+			q1, q3 := math.Exp(-all[i].loss[1]), math.Exp(-all[i].loss[3])
+			if x.class != k/2 || x.time != all[i].time || x.weight != all[i].weight ||
+				math.Abs(x.loss[0]+math.Log(q1/(q1+q3))) > 1e-12 || math.Abs(x.loss[1]+math.Log(q3/(q1+q3))) > 1e-12 {
+				t.Fatalf("record %d: %+v of %+v", i, x, all[i])
+			}
+			n++
+		}
+	}
+	if n != len(part) {
+		t.Errorf("%d records among the classes, want %d", len(part), n)
+	}
+}
+
+// TestOneSidedLabelsAreSeen: a class that never comes, although the model expects enough of it, and not where its
+// labels come at other times than the newest.
+func TestOneSidedLabelsAreSeen(t *testing.T) {
+	no := func(int) int { return 0 }
+	for _, c := range []struct {
+		name     string
+		n        int
+		as       func(class int) int
+		last     int64 // of the other class
+		want     string
+		expected float64
+	}{
+		{"all no", 2000, no, math.MinInt64, "yes", 1000},
+		{"the last yes before them", 2000, no, 0, "yes", 1000},
+		{"no in a batch", 2000, no, 1999, "", 0},
+		{"no in a batch, of half of the time", 2000, no, 700, "yes", 500},
+		{"few", 249, no, math.MinInt64, "", 0},
+		{"both", 2000, func(c int) int { return c }, math.MinInt64, "", 0},
+		{"all yes", 400, func(int) int { return 1 }, math.MinInt64, "no", 200},
+	} {
+		all := labelledAs(c.n, 2, .8, c.as)
+		last := latest(all, 2)
+		if c.as(1) == 0 {
+			last[1] = c.last
+		}
+		s, found := turned(all, []string{"no", "yes"}, last)
+		if found != (c.want != "") || s.Ceased != c.want || math.Abs(s.Expected-c.expected) > c.expected/10 {
+			t.Errorf("%s: found %v, %+v", c.name, found, s)
+		}
+		if found && (s.Look() != "one-sided" || !strings.Contains(s.String(), "is of the class "+strconv.Quote(c.want))) {
+			t.Errorf("%s: %s, %s", c.name, s.Look(), &s)
+		}
+	}
+	rare := labelledAs(2000, 2, .8, no)
+	for i := range rare { // twenty expected
+		rare[i].loss = []float64{-math.Log(.99), -math.Log(.01)}
+	}
+	if s, found := turned(rare, []string{"no", "yes"}, latest(rare, 2)); found {
+		t.Errorf("of a rare class: %+v", s)
 	}
 }
 

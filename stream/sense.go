@@ -25,9 +25,9 @@ func newVerdict(t *trainer, clocks map[int32]float64) *state.GateVerdict {
 	return v
 }
 
-// lookAtSense makes v a refusal where the labels of the states look inverted to the serving model, unless a person
-// trusts them or they have looked so for model.InvertedFor labelled records (model/MODEL.md 6). It takes at most the
-// time of a fit.
+// lookAtSense makes v a refusal where the labels of the states look inverted or one-sided to the serving model, unless
+// a person trusts them or they have looked so for model.InvertedFor labelled records (model/MODEL.md 6). It takes at
+// most the time of a fit.
 func lookAtSense(ctx context.Context, t *trainer, states model.States, v *state.GateVerdict) error {
 	serving := t.previous()
 	if serving == nil {
@@ -45,7 +45,7 @@ func lookAtSense(ctx context.Context, t *trainer, states model.States, v *state.
 	}
 	log := t.s.o.Log.With(zap.Stringer("sense", &s), zap.Int64("serving", serving.Version))
 	if t.s.models.Trusted() {
-		log.Info("labels look inverted, and are trusted as ordered ('liftstream model trust')")
+		log.Info("labels look " + s.Look() + ", and are trusted as ordered ('liftstream model trust')")
 		return nil
 	}
 	since := 0.
@@ -56,10 +56,10 @@ func lookAtSense(ctx context.Context, t *trainer, states model.States, v *state.
 		}
 	}
 	if !s.Refuse(&v.Verdict, since) {
-		log.Warn("labels look inverted, for so long that they are trusted", zap.Float64("labelled_records", since))
+		log.Warn("labels look "+s.Look()+", for so long that they are trusted", zap.Float64("labelled_records", since))
 		return nil
 	}
-	v.Previous, v.Since, v.Note = serving.Version, since, "labels look inverted: "+s.String()
+	v.Previous, v.Since, v.Note = serving.Version, since, "labels look "+s.Look()+": "+s.String()
 	return nil
 }
 

@@ -109,6 +109,23 @@ func TestModelsOfInvertedLabelsAreRefused(t *testing.T) {
 	}
 }
 
+// TestModelsOfOneSidedLabelsAreRefused: for 10,000 records no label says "yes", as where the labels are lost and
+// on_expiry makes them "no".
+func TestModelsOfOneSidedLabelsAreRefused(t *testing.T) {
+	f := second(t)
+	f.label = func(int32) int32 { return 0 }
+	for range 5 {
+		if v := f.again(2000); v.Reason != model.Inverted || f.newest() != 2 ||
+			!strings.HasPrefix(v.Note, "labels look one-sided: none of the newest 2000 labelled records is of the class") {
+			t.Fatalf("%+v, model %d", v, f.newest())
+		}
+	}
+	f.label = nil
+	if v := f.again(6000); !v.Accepted() || f.newest() != 3 {
+		t.Errorf("after the labels are back: %+v, model %d", v, f.newest())
+	}
+}
+
 // TestAModelOfTheFirstRecordsIsRefusedForInvertedLabels, too: it has no verdict of the gate.
 func TestAModelOfTheFirstRecordsIsRefusedForInvertedLabels(t *testing.T) {
 	f := newFitter(t, 1, func(o *Options) { o.FitRecords = 50_000 })
