@@ -129,7 +129,7 @@ func addFeature(z *[cards]float64, w []pair, x []float64, cell, side *pair, t fl
 
 // featureEffect is the sum over the cards of part times the part of a feature in their margins: weights w of its
 // log-lifts x, its cell and its neighbour side, which has the part t of the cell, and its linear input u by the weights
-// line. Those that have no part are nil.
+// line. Without a part they are nil.
 func featureEffect(
 	part *[cards]float64, w []pair, x []float64, cell, side *pair, t float64, line *pair, u float64,
 ) float64 {

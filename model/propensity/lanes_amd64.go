@@ -39,7 +39,7 @@ func sigmoidLanes(x *float64, n int)
 //go:noescape
 func featureLanes(z *[cards]float64, w *pair, x *float64, n int, cell, side *pair, t float64)
 
-// effectLanes is featureEffect of n log-lifts; pairs that have no part are nil.
+// effectLanes is featureEffect of n log-lifts; pairs without a part are nil.
 //
 //go:noescape
 func effectLanes(part *[cards]float64, w *pair, x *float64, n int, cell, side *pair, t float64, line *pair,
@@ -49,3 +49,9 @@ func effectLanes(part *[cards]float64, w *pair, x *float64, n int, cell, side *p
 //
 //go:noescape
 func belowLanes(edges *float64, n int, v float64) (below int)
+
+// quickLanes computes the figures of four features: the bits of towards and changeOf, and the sums of about up to
+// rounding.
+//
+//go:noescape
+func quickLanes(a *quickArgs)

@@ -17,3 +17,4 @@ func belowLanes(*float64, int, float64) int                                     
 func effectLanes(*[cards]float64, *pair, *float64, int, *pair, *pair, float64, *pair, float64) float64 {
 	panic("no lanes")
 }
+func quickLanes(*quickArgs) { panic("no lanes") }

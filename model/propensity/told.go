@@ -7,16 +7,23 @@ import "math"
 // everyRecord holds the figures of all records, by horizon, that spread takes of each feature alike. They hold until
 // the next record is learnt.
 type everyRecord struct {
-	known   bool
-	number  []float64 // of all records, those of the prior among them
-	records []float64 // inverse weight of a record that is learnt now: it makes records of the counts
-	share   []float64 // the same over the number of all records: it makes shares of the counts
-	both    []float64 // horizons x horizons: overlap of all records, the shorter horizon innermost
+	known    bool
+	number   []float64 // of all records, those of the prior among them
+	horizons []everyHorizon
+	both     []float64 // horizons x horizons: overlap of all records, the shorter horizon innermost
+}
+
+// everyHorizon holds those of one horizon.
+type everyHorizon struct {
+	records float64 // inverse weight of a record that is learnt now: it makes records of the counts
+	share   float64 // the same over the number of all records: it makes shares of the counts
+	recent  float64 // the share of the evidence that still holds, where labels come late (recent)
+	logit   float64 // base log-odds of class 1, two classes
 }
 
 func newEveryRecord(horizons int) everyRecord {
-	return everyRecord{number: make([]float64, horizons), records: make([]float64, horizons),
-		share: make([]float64, horizons), both: make([]float64, horizons*horizons)}
+	return everyRecord{number: make([]float64, horizons), horizons: make([]everyHorizon, horizons),
+		both: make([]float64, horizons*horizons)}
 }
 
 // everyOf returns the figures of all records.
@@ -29,8 +36,12 @@ func everyOf(s *counts) *everyRecord {
 	H := s.horizons
 	for h := range H {
 		n := allOf(s, h)
-		r.records[h] = 1 / (s.unit * s.clock.now[h])
-		r.share[h], r.number[h] = r.records[h]/n, n
+		v := everyHorizon{records: 1 / (s.unit * s.clock.now[h]), recent: 1, logit: s.rates[h].logit}
+		if s.lag > 0 && s.late > 0 {
+			v.recent = s.recent(h)
+		}
+		v.share = v.records / n
+		r.horizons[h], r.number[h] = v, n
 		below := 0.
 		for j, short := range r.number[:h+1] {
 			r.both[h*H+j] = s.overlap(j, h, below, short, n)
@@ -74,7 +85,6 @@ func about(s *weights, i int, weight float64) (out sums) {
 	}
 	out.ok = true
 	every, t := everyOf(&s.counts), s.parts[i]
-	late := s.lag > 0 && s.late > 0
 	C, n := s.classes, len(s.half)*s.classes
 	count := s.cur.feat[i].count
 	cell, side := count[s.cells[i]*n:(s.cells[i]+1)*n], count[:n]
@@ -97,12 +107,9 @@ func about(s *weights, i int, weight float64) (out sums) {
 			once = (1-t)*in + t*beside
 			twice = (1-t)*(1-t)*in + t*t*beside
 		}
-		r := every.records[h]
-		k := known{once: once * r, twice: twice * r, share: once * every.share[h]}
-		k.weight = s.perHorizon[h] / (weight * (k.once + s.opt.Prior))
-		if late {
-			k.weight *= s.recent(h)
-		}
+		r := &every.horizons[h]
+		k := known{once: once * r.records, twice: twice * r.records, share: once * r.share}
+		k.weight = s.perHorizon[h] / (weight * (k.once + s.opt.Prior)) * r.recent
 		s.known[h] = k
 	}
 	H := s.horizons

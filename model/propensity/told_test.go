@@ -39,13 +39,27 @@ func TestToldAsByTheVariance(t *testing.T) {
 		s := open(d, opt, standard, 300)
 		prequential(s, d, c.delay)
 		pending, p := make([]float64, s.PendingLen()), make([]float64, c.classes)
-		quick := 0
+		quick, lifts := 0, 0
 		check := func(step int, what string) {
 			t.Helper()
 			s.Score(d.rows[step], nil, pending, p)
 			m := s.memoryOf(pending)
+			target := int32(step % c.classes)
+			s.Effects(d.rows[step], pending, target, nil)
 			for i := range s.features {
+				got := s.Lift(pending, target, i)
 				weight := s.towards(i, m.shared)
+				if want := s.shownLift(i, int(target), weight, s.dirs[:s.margins]); s.records(i, s.cells[i]) > 0 &&
+					got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
+					t.Fatalf("%s, step %d, %s, feature %d: lift %v, want %v", c.name, step, what, i, got, want)
+				}
+				if quickly(&s.weights, i) {
+					lifts++
+					q, l, about := &s.quick.all[i/quickWidth], i%quickWidth, about(&s.weights, i, weight)
+					if off := math.Abs(q.plus[l]-about.plus) + math.Abs(q.minus[l]-about.minus); !(off <= 1e-14*about.plus) {
+						t.Fatalf("%s, step %d, %s, feature %d: quick sums off by %v", c.name, step, what, i, off)
+					}
+				}
 				want := s.spread(i, weight)
 				about := about(&s.weights, i, weight)
 				if plus, minus := about.plus, about.minus; about.ok {
@@ -88,6 +102,9 @@ func TestToldAsByTheVariance(t *testing.T) {
 		}
 		if c.slow != (quick == 0) {
 			t.Errorf("%s: %d quick sums", c.name, quick)
+		}
+		if want := lanes && c.classes == 2 && !c.slow; want != (lifts > 0) {
+			t.Errorf("%s: %d lifts by lanes", c.name, lifts)
 		}
 	}
 }
