@@ -299,19 +299,48 @@ func (s *scorer) attribute(row Row) {
 	}
 }
 
-// ranking holds reasons by the size of their effects, the largest first and equal ones in configuration order. Only as
-// many places are in order as were asked for: a score shows a few of its features.
+// ranking holds reasons by the size of their effects, the largest first and equal ones in configuration order. Of more
+// than fewReasons only as many places are in order as were asked for: a score shows a few of its features.
 type ranking struct {
 	all     []ranked
 	ordered int
 }
 
+// fewReasons is the number of reasons up to which all are put in order at once, by counts without a branch: a processor
+// guesses half of the branches of a sort wrong.
+const fewReasons = 32
+
 // start takes the reasons of a score.
 func (r *ranking) start(reasons []Reason) {
-	r.all, r.ordered = r.all[:0], 0
-	for i := range reasons {
-		r.all = append(r.all, ranked{size: math.Abs(reasons[i].Effect), at: int32(i)})
+	n := len(reasons)
+	r.all = grow(r.all, n)
+	if n > fewReasons {
+		r.ordered = 0
+		for i := range reasons {
+			r.all[i] = ranked{size: math.Abs(reasons[i].Effect), at: int32(i)}
+		}
+		return
 	}
+	var size [fewReasons]uint64 // bits of positive numbers have the order of the numbers
+	var before [fewReasons]int  // reasons before each
+	for j := range reasons {
+		x := math.Float64bits(math.Abs(reasons[j].Effect))
+		size[j] = x
+		larger := 0
+		for i, y := range size[:j] {
+			less := 0
+			if x > y {
+				less = 1
+			}
+			before[i] += less
+			larger += less
+		}
+		before[j] = j - larger
+	}
+	for i, k := range before[:n] {
+		r.all[k] = ranked{size: math.Float64frombits(size[i]), at: int32(i)}
+	}
+	r.ordered = n
 }
 
 // place returns the reason at place k, until start.
