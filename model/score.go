@@ -203,7 +203,7 @@ func (s *scorer) appendTelling(out *Scores, features []Reason, target int32) {
 		if x.size == 0 || x.size < minRelevance*s.order.place(0).size {
 			break
 		}
-		lift := s.scorecard.Lift(s.pending, target, int(x.at))
+		lift := s.liftOf(k, target)
 		if math.IsNaN(lift) {
 			continue
 		}
@@ -254,10 +254,19 @@ func (s *scorer) appendWhy(dst []Reason, o *Options, features, terms []Reason, t
 		}
 		why--
 		reason.Value = s.spec.Schema.Features[reason.Feature].Number(reason.Value)
-		reason.Lift = s.scorecard.Lift(s.pending, target, int(x.at))
+		reason.Lift = s.liftOf(k, target)
 		dst = append(dst, reason)
 	}
 	return append(dst, terms...)
+}
+
+// liftOf returns the lift of the reason at place k of s.order, which is asked of the scorecard once.
+func (s *scorer) liftOf(k int, target int32) float64 {
+	x := &s.order.all[k]
+	if !x.known {
+		x.lift, x.known = s.scorecard.Lift(s.pending, target, int(x.at)), true
+	}
+	return x.lift
 }
 
 // attribute moves the features' shares in the inputs of components from their terms to the effects of the features.
@@ -290,39 +299,71 @@ func (s *scorer) attribute(row Row) {
 	}
 }
 
-// ranking holds reasons by the size of their effects, the largest first and equal ones in configuration order. Only as
-// many places are in order as were asked for: a score shows a few of its features.
+// ranking holds reasons by the size of their effects, the largest first and equal ones in configuration order. Of more
+// than fewReasons only as many places are in order as were asked for: a score shows a few of its features.
 type ranking struct {
 	all     []ranked
 	ordered int
 }
 
+// fewReasons is the number of reasons up to which all are put in order at once, by counts without a branch: a processor
+// guesses half of the branches of a sort wrong.
+const fewReasons = 32
+
 // start takes the reasons of a score.
 func (r *ranking) start(reasons []Reason) {
-	r.all, r.ordered = r.all[:0], 0
-	for i := range reasons {
-		r.all = append(r.all, ranked{math.Abs(reasons[i].Effect), int32(i)})
+	n := len(reasons)
+	r.all = grow(r.all, n)
+	if n > fewReasons {
+		r.ordered = 0
+		for i := range reasons {
+			r.all[i] = ranked{size: math.Abs(reasons[i].Effect), at: int32(i)}
+		}
+		return
 	}
+	var size [fewReasons]uint64 // bits of positive numbers have the order of the numbers
+	var before [fewReasons]int  // reasons before each
+	for j := range reasons {
+		x := math.Float64bits(math.Abs(reasons[j].Effect))
+		size[j] = x
+		larger := 0
+		for i, y := range size[:j] {
+			less := 0
+			if x > y {
+				less = 1
+			}
+			before[i] += less
+			larger += less
+		}
+		before[j] = j - larger
+	}
+	for i, k := range before[:n] {
+		r.all[k] = ranked{size: math.Float64frombits(size[i]), at: int32(i)}
+	}
+	r.ordered = n
 }
 
-// place returns the reason at place k.
-func (r *ranking) place(k int) ranked {
+// place returns the reason at place k, until start.
+func (r *ranking) place(k int) *ranked {
 	for r.ordered <= k {
 		rest := r.all[r.ordered:]
-		best, at := rest[0], 0
-		for i, x := range rest {
-			if x.size > best.size || x.size == best.size && x.at < best.at {
-				best, at = x, i
+		best := 0
+		for i := range rest {
+			x, top := &rest[i], &rest[best]
+			if x.size > top.size || x.size == top.size && x.at < top.at {
+				best = i
 			}
 		}
-		rest[0], rest[at] = best, rest[0]
+		rest[0], rest[best] = rest[best], rest[0]
 		r.ordered++
 	}
-	return r.all[k]
+	return &r.all[k]
 }
 
-// ranked is a reason's place by the size of its effect.
+// ranked is a reason's place by the size of its effect, with its lift where that is known.
 type ranked struct {
-	size float64
-	at   int32
+	size  float64
+	lift  float64
+	at    int32
+	known bool
 }

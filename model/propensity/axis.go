@@ -50,12 +50,7 @@ func (a *axis) place(v float64) (cell, stretch int) {
 		}
 		return cellMissing, -1
 	}
-	n := 0
-	for _, e := range a.edges {
-		if e < v {
-			n++
-		}
-	}
+	n := below(a.edges, v)
 	if n < len(a.edges) && a.edges[n] == v {
 		if a.at[n] != a.gap[n] {
 			return int(a.at[n]), -1

@@ -29,6 +29,7 @@ func (s *Scorecard) Effects(row model.Row, pending []float64, target int32, dst 
 		return append(dst, model.Reason{Feature: model.TermIntercept, Value: math.NaN(), Effect: odds, Lift: math.NaN()})
 	}
 	s.locate(row)
+	clear(s.quick.done)
 	part := s.mix.part
 	K, H := s.margins, s.horizons
 	dir := s.direct(m, int(target))
@@ -120,6 +121,9 @@ func (s *Scorecard) Lift(pending []float64, target int32, i int) float64 {
 	m := s.memoryOf(pending)
 	if !m.structured() || !(s.records(i, s.cells[i]) > 0) {
 		return math.NaN()
+	}
+	if quickly(&s.weights, i) {
+		return quickLift(&s.weights, i, m.shared, s.dirs[0])
 	}
 	return s.shownLift(i, int(target), s.towards(i, m.shared), s.dirs[:s.margins])
 }

@@ -102,3 +102,82 @@ func descendOne(w *pair, x float64, sq, step *[cards]float64) {
 	}
 	descend(w, cards, x, sq, step)
 }
+
+// addFeature adds a feature's part in the margin of each card to z: weights w of its log-lifts x, and its cell, of
+// which the neighbouring cell side has the part t. side is nil without one.
+func addFeature(z *[cards]float64, w []pair, x []float64, cell, side *pair, t float64) {
+	x = x[:len(w)]
+	if lanes && len(w) > 0 {
+		featureLanes(z, &w[0], &x[0], len(w), cell, side, t)
+		return
+	}
+	addAll(z, w, x)
+	p := &cell.w
+	if side == nil {
+		z[0] += p[0]
+		z[1] += p[1]
+		z[2] += p[2]
+		z[3] += p[3]
+		return
+	}
+	q := &side.w
+	z[0] += p[0] + t*(q[0]-p[0])
+	z[1] += p[1] + t*(q[1]-p[1])
+	z[2] += p[2] + t*(q[2]-p[2])
+	z[3] += p[3] + t*(q[3]-p[3])
+}
+
+// featureEffect is the sum over the cards of part times the part of a feature in their margins: weights w of its
+// log-lifts x, its cell and its neighbour side, which has the part t of the cell, and its linear input u by the weights
+// line. Without a part they are nil.
+func featureEffect(
+	part *[cards]float64, w []pair, x []float64, cell, side *pair, t float64, line *pair, u float64,
+) float64 {
+	x = x[:len(w)]
+	if lanes && len(w) > 0 {
+		return effectLanes(part, &w[0], &x[0], len(w), cell, side, t, line, u)
+	}
+	var z [cards]float64
+	addAll(&z, w, x)
+	if cell != nil {
+		addPart(&z, &cell.w, 1-t)
+		if side != nil {
+			addPart(&z, &side.w, t)
+		}
+	}
+	if line != nil {
+		addPart(&z, &line.w, u)
+	}
+	return 0 + part[0]*z[0] + part[1]*z[1] + part[2]*z[2] + part[3]*z[3] // 0 + -0 is 0
+}
+
+func addPart(z, w *[cards]float64, x float64) {
+	z[0] += w[0] * x
+	z[1] += w[1] * x
+	z[2] += w[2] * x
+	z[3] += w[3] * x
+}
+
+// sigmoids replaces each number by its sigmoid.
+func sigmoids(x []float64) {
+	if fused && len(x) >= 4 {
+		sigmoidLanes(&x[0], len(x))
+		x = x[len(x)&^3:]
+	}
+	for i, z := range x {
+		x[i] = sigmoid(z)
+	}
+}
+
+// below is the number of edges below v.
+func below(edges []float64, v float64) (n int) {
+	if lanes && len(edges) > 0 {
+		return belowLanes(&edges[0], len(edges), v)
+	}
+	for _, e := range edges {
+		if e < v {
+			n++
+		}
+	}
+	return n
+}

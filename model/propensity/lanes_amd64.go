@@ -5,6 +5,9 @@ import "golang.org/x/sys/cpu"
 // lanes says that the processor computes four numbers at once.
 var lanes = cpu.X86.HasAVX2
 
+// fused says that math.Exp has the bits of sigmoidLanes, which fuses multiplications and additions where it does.
+var fused = cpu.X86.HasAVX2 && cpu.X86.HasFMA
+
 // logLanes is logs of whole fours, up to the first four of which some number is not a normal positive one. It returns
 // how many numbers are done.
 //
@@ -25,3 +28,30 @@ func sumLanes(z *[cards]float64, w *pair, x *float64, n int)
 //
 //go:noescape
 func stepLanes(w *pair, x *float64, use *[cards]uint64, n int, sq, step *[cards]float64)
+
+// sigmoidLanes is sigmoids of whole fours; at most three numbers at the end stay as they are.
+//
+//go:noescape
+func sigmoidLanes(x *float64, n int)
+
+// featureLanes is addFeature of n log-lifts; side is nil where the neighbour has no part.
+//
+//go:noescape
+func featureLanes(z *[cards]float64, w *pair, x *float64, n int, cell, side *pair, t float64)
+
+// effectLanes is featureEffect of n log-lifts; pairs without a part are nil.
+//
+//go:noescape
+func effectLanes(part *[cards]float64, w *pair, x *float64, n int, cell, side *pair, t float64, line *pair,
+	u float64) (e float64)
+
+// belowLanes is below of n edges.
+//
+//go:noescape
+func belowLanes(edges *float64, n int, v float64) (below int)
+
+// quickLanes computes the figures of four features: the bits of towards and changeOf, and the sums of about up to
+// rounding.
+//
+//go:noescape
+func quickLanes(a *quickArgs)

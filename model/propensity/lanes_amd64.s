@@ -16,6 +16,26 @@ DATA lanes<>+0x48(SB)/8, $0xbfe0000000000000 // -.5
 DATA lanes<>+0x50(SB)/8, $0x00000000000007ff // exponent of infinity and of no number
 GLOBL lanes<>(SB), RODATA, $0x58
 
+// Of the exponential, as in math.archExp.
+DATA exps<>+0x00(SB)/8, $12.0 // maxLogit
+DATA exps<>+0x08(SB)/8, $-12.0
+DATA exps<>+0x10(SB)/8, $0x8000000000000000 // sign
+DATA exps<>+0x18(SB)/8, $1.4426950408889634073599246810018920 // 1/ln 2
+DATA exps<>+0x20(SB)/8, $0.69314718055966295651160180568695068359375 // upper half of ln 2
+DATA exps<>+0x28(SB)/8, $0.28235290563031577122588448175013436025525412068e-12 // lower half
+DATA exps<>+0x30(SB)/8, $0.0625
+DATA exps<>+0x38(SB)/8, $2.4801587301587301587e-5
+DATA exps<>+0x40(SB)/8, $1.9841269841269841270e-4
+DATA exps<>+0x48(SB)/8, $1.3888888888888888889e-3
+DATA exps<>+0x50(SB)/8, $8.3333333333333333333e-3
+DATA exps<>+0x58(SB)/8, $4.1666666666666666667e-2
+DATA exps<>+0x60(SB)/8, $1.6666666666666666667e-1
+DATA exps<>+0x68(SB)/8, $0.5
+DATA exps<>+0x70(SB)/8, $1.0
+DATA exps<>+0x78(SB)/8, $2.0
+DATA exps<>+0x80(SB)/8, $0x00000000000003ff // bias of the exponent
+GLOBL exps<>(SB), RODATA, $0x88
+
 // func logLanes(x *float64, n int, table *[128][2]float64) (done int)
 TEXT ·logLanes(SB), NOSPLIT, $0-32
 	MOVQ x+0(FP), DI
@@ -205,4 +225,186 @@ stepLoop:
 	JNZ  stepLoop
 stepDone:
 	VZEROUPPER
+	RET
+
+// func sigmoidLanes(x *float64, n int)
+TEXT ·sigmoidLanes(SB), NOSPLIT, $0-16
+	MOVQ x+0(FP), DI
+	MOVQ n+8(FP), CX
+	VBROADCASTSD exps<>+0x00(SB), Y15
+	VBROADCASTSD exps<>+0x08(SB), Y14
+	VBROADCASTSD exps<>+0x10(SB), Y13
+	VBROADCASTSD exps<>+0x70(SB), Y12
+	VBROADCASTSD exps<>+0x78(SB), Y11
+	VPBROADCASTQ exps<>+0x80(SB), Y10
+sigmoidLoop:
+	SUBQ $4, CX
+	JLT  sigmoidDone
+	VMOVUPD (DI), Y0
+	VMINPD Y0, Y15, Y0           // no number stays no number
+	VMAXPD Y0, Y14, Y0
+	VXORPD Y13, Y0, Y0
+	VBROADCASTSD exps<>+0x18(SB), Y1
+	VMULPD Y0, Y1, Y1
+	VCVTPD2DQY Y1, X5            // exponent
+	VCVTDQ2PD X5, Y1
+	VBROADCASTSD exps<>+0x20(SB), Y2
+	VFNMADD231PD Y2, Y1, Y0
+	VBROADCASTSD exps<>+0x28(SB), Y2
+	VFNMADD231PD Y2, Y1, Y0
+	VBROADCASTSD exps<>+0x30(SB), Y2
+	VMULPD Y2, Y0, Y0
+	VBROADCASTSD exps<>+0x38(SB), Y1
+	VBROADCASTSD exps<>+0x40(SB), Y2
+	VFMADD213PD Y2, Y0, Y1
+	VBROADCASTSD exps<>+0x48(SB), Y2
+	VFMADD213PD Y2, Y0, Y1
+	VBROADCASTSD exps<>+0x50(SB), Y2
+	VFMADD213PD Y2, Y0, Y1
+	VBROADCASTSD exps<>+0x58(SB), Y2
+	VFMADD213PD Y2, Y0, Y1
+	VBROADCASTSD exps<>+0x60(SB), Y2
+	VFMADD213PD Y2, Y0, Y1
+	VBROADCASTSD exps<>+0x68(SB), Y2
+	VFMADD213PD Y2, Y0, Y1
+	VFMADD213PD Y12, Y0, Y1
+	VMULPD Y1, Y0, Y0
+	VADDPD Y11, Y0, Y1
+	VMULPD Y1, Y0, Y0
+	VADDPD Y11, Y0, Y1
+	VMULPD Y1, Y0, Y0
+	VADDPD Y11, Y0, Y1
+	VMULPD Y1, Y0, Y0
+	VADDPD Y11, Y0, Y1
+	VFMADD213PD Y12, Y1, Y0
+	VPMOVSXDQ X5, Y5
+	VPADDQ Y10, Y5, Y5
+	VPSLLQ $52, Y5, Y5
+	VMULPD Y5, Y0, Y0            // exp(-z)
+	VADDPD Y12, Y0, Y0
+	VDIVPD Y0, Y12, Y0
+	VMOVUPD Y0, (DI)
+	ADDQ $32, DI
+	JMP  sigmoidLoop
+sigmoidDone:
+	VZEROUPPER
+	RET
+
+// func featureLanes(z *[cards]float64, w *pair, x *float64, n int, cell, side *pair, t float64)
+TEXT ·featureLanes(SB), NOSPLIT, $0-56
+	MOVQ z+0(FP), DI
+	MOVQ w+8(FP), SI
+	MOVQ x+16(FP), DX
+	MOVQ n+24(FP), CX
+	MOVQ cell+32(FP), R8
+	MOVQ side+40(FP), R9
+	VMOVUPD (DI), Y0
+	TESTQ CX, CX
+	JLE  featureCell
+featureLoop:
+	VBROADCASTSD (DX), Y1
+	VMULPD (SI), Y1, Y1
+	VADDPD Y1, Y0, Y0
+	ADDQ $64, SI
+	ADDQ $8, DX
+	DECQ CX
+	JNZ  featureLoop
+featureCell:
+	VMOVUPD (R8), Y1
+	TESTQ R9, R9
+	JZ   featureWhole
+	VMOVUPD (R9), Y2
+	VSUBPD Y1, Y2, Y2
+	VBROADCASTSD t+48(FP), Y3
+	VMULPD Y3, Y2, Y2
+	VADDPD Y2, Y1, Y1
+featureWhole:
+	VADDPD Y1, Y0, Y0
+	VMOVUPD Y0, (DI)
+	VZEROUPPER
+	RET
+
+// func effectLanes(part *[cards]float64, w *pair, x *float64, n int, cell, side *pair, t float64, line *pair,
+//	u float64) (e float64)
+TEXT ·effectLanes(SB), NOSPLIT, $0-80
+	MOVQ part+0(FP), DI
+	MOVQ w+8(FP), SI
+	MOVQ x+16(FP), DX
+	MOVQ n+24(FP), CX
+	MOVQ cell+32(FP), R8
+	MOVQ side+40(FP), R9
+	MOVQ line+56(FP), R10
+	VXORPD Y0, Y0, Y0
+	TESTQ CX, CX
+	JLE  effectCell
+effectLoop:
+	VBROADCASTSD (DX), Y1
+	VMULPD (SI), Y1, Y1
+	VADDPD Y1, Y0, Y0
+	ADDQ $64, SI
+	ADDQ $8, DX
+	DECQ CX
+	JNZ  effectLoop
+effectCell:
+	TESTQ R8, R8
+	JZ   effectLine
+	VBROADCASTSD t+48(FP), Y3
+	VBROADCASTSD exps<>+0x70(SB), Y1
+	VSUBPD Y3, Y1, Y1            // 1 - t
+	VMULPD (R8), Y1, Y1
+	VADDPD Y1, Y0, Y0
+	TESTQ R9, R9
+	JZ   effectLine
+	VMULPD (R9), Y3, Y1
+	VADDPD Y1, Y0, Y0
+effectLine:
+	TESTQ R10, R10
+	JZ   effectSum
+	VBROADCASTSD u+64(FP), Y1
+	VMULPD (R10), Y1, Y1
+	VADDPD Y1, Y0, Y0
+effectSum:
+	VMULPD (DI), Y0, Y0
+	VXORPD X2, X2, X2
+	VADDSD X0, X2, X2
+	VUNPCKHPD X0, X0, X1
+	VADDSD X1, X2, X2
+	VEXTRACTF128 $1, Y0, X0
+	VADDSD X0, X2, X2
+	VUNPCKHPD X0, X0, X1
+	VADDSD X1, X2, X2
+	VZEROUPPER
+	VMOVSD X2, e+72(FP)
+	RET
+
+// func belowLanes(edges *float64, n int, v float64) (below int)
+TEXT ·belowLanes(SB), NOSPLIT, $0-32
+	MOVQ edges+0(FP), SI
+	MOVQ n+8(FP), CX
+	VBROADCASTSD v+16(FP), Y0
+	XORQ AX, AX
+belowLoop:
+	SUBQ $4, CX
+	JLT  belowTail
+	VMOVUPD (SI), Y1
+	VCMPPD $1, Y0, Y1, Y1        // edge < v
+	VMOVMSKPD Y1, DX
+	POPCNTL DX, DX
+	ADDQ DX, AX
+	ADDQ $32, SI
+	JMP  belowLoop
+belowTail:
+	ADDQ $4, CX
+	JZ   belowDone
+belowNext:
+	VMOVSD (SI), X1
+	VCMPSD $1, X0, X1, X1
+	VMOVQ X1, DX
+	SUBQ DX, AX
+	ADDQ $8, SI
+	DECQ CX
+	JNZ  belowNext
+belowDone:
+	VZEROUPPER
+	MOVQ AX, below+24(FP)
 	RET

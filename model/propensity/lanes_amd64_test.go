@@ -3,14 +3,15 @@ package propensity
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
 // plainly calls f without lanes.
 func plainly(f func()) {
-	was := lanes
-	lanes = false
-	defer func() { lanes = was }()
+	was, also := lanes, fused
+	lanes, fused = false, false
+	defer func() { lanes, fused = was, also }()
 	f()
 }
 
@@ -91,6 +92,59 @@ func TestLanesHaveThePlainBits(t *testing.T) {
 		if i := sameBits(z[:], plain[:]); i >= 0 {
 			t.Fatalf("round %d: sum %v of card %d, want %v", round, z[i], i, plain[i])
 		}
+
+		var here, there, line pair
+		for _, p := range []*pair{&here, &there, &line} {
+			copy(p.w[:], numbers(cards, r.NormFloat64))
+		}
+		beside := &there
+		if round%3 == 0 {
+			beside = nil
+		}
+		plain = z
+		addFeature(&z, w, x, &here, beside, part)
+		plainly(func() { addFeature(&plain, w, x, &here, beside, part) })
+		if i := sameBits(z[:], plain[:]); i >= 0 {
+			t.Fatalf("round %d: margin %v of card %d with a feature, want %v", round, z[i], i, plain[i])
+		}
+		of, by := &here, &line
+		switch round % 5 {
+		case 0:
+			of = nil
+		case 1:
+			by = nil
+		}
+		u := r.NormFloat64()
+		effect := func() float64 { return featureEffect(&plain, w, x, of, beside, part, by, u) }
+		got, want = append(got[:0], effect()), want[:0]
+		plainly(func() { want = append(want, effect()) })
+		if sameBits(got, want) >= 0 {
+			t.Fatalf("round %d: effect %v, want %v", round, got[0], want[0])
+		}
+
+		got = numbers(n, func() float64 {
+			if r.IntN(20) == 0 {
+				return odd[r.IntN(len(odd))]
+			}
+			return r.NormFloat64() * 12
+		})
+		want = append([]float64(nil), got...)
+		raw := append([]float64(nil), got...)
+		sigmoids(got)
+		plainly(func() { sigmoids(want) })
+		if i := sameBits(got, want); i >= 0 {
+			t.Fatalf("round %d: sigmoid of %v is %v, want %v", round, raw[i], got[i], want[i])
+		}
+
+		edges := numbers(n, func() float64 { return float64(r.IntN(12)) })
+		slices.Sort(edges)
+		v := float64(r.IntN(14)-1) + float64(r.IntN(2))/2
+		found := below(edges, v)
+		plainly(func() {
+			if want := below(edges, v); found != want {
+				t.Fatalf("round %d: %d of %v below %v, want %d", round, found, edges, v, want)
+			}
+		})
 
 		var sq, step [cards]float64
 		copy(sq[:], numbers(cards, r.ExpFloat64))

@@ -113,9 +113,11 @@ func (r *residuals) learn2(y int, weight, lag float64, m memory, t *tuning) {
 		return
 	}
 	sign, target := float64(2*y-1), float64(y)
-	r.base[0], r.off[0] = sigmoid(m.mixed[0])-target, sigmoid(r.corrected(m, 0))-target
+	p := [4]float64{m.mixed[0], r.corrected(m, 0), sign * m.mixed[0], sign * m.corrected[0]}
+	sigmoids(p[:])
+	r.base[0], r.off[0] = p[0]-target, p[1]-target
 	if lag >= 0 {
-		r.weigh(sigmoid(sign*m.mixed[0]), sigmoid(sign*m.corrected[0]), weight, t)
+		r.weigh(p[2], p[3], weight, t)
 		r.descend(m, weight, lag)
 	}
 	r.take(weight)

@@ -32,23 +32,26 @@ type sample struct {
 // feature.
 func (s *weights) shownLift(i, target int, weight float64, dir []float64) float64 {
 	if s.margins > 1 && !s.opt.Follow {
-		if lift, change, base := s.softLift(target, weight); tells(s, i, weight, surely(change, base), base) {
+		lift, change, base := s.softLift(target, weight)
+		if told, _ := shows(s, i, weight, change, base); told {
 			return lift
 		}
 		return math.NaN()
 	}
 	change, z := changeOf(s, target, weight, dir)
-	if base := 1 / (1 + z); !tells(s, i, weight, surely(change, base), base) {
+	told, fall := shows(s, i, weight, change, 1/(1+z))
+	if !told {
 		return math.NaN()
 	}
-	return liftOf(change, z)
+	return liftOf(fall, z)
 }
 
 // surely is the smaller of a change of log-odds from a rate p_0 to p and its first order, (p - p_0)/(p_0 (1 - p_0)).
+// fall is exp(-change).
 // Counts of a rare class are skewed: with none of 200 records where two are expected, which chance makes one time in
 // seven, the log-odds go down by four, far more than their standard deviation of .7, and the first order by one.
-func surely(change, base float64) float64 {
-	p := base / (base + (1-base)*math.Exp(-change))
+func surely(change, fall, base float64) float64 {
+	p := base / (base + (1-base)*fall)
 	if first := (p - base) / (base * (1 - base)); math.Abs(first) < math.Abs(change) {
 		return first
 	}
@@ -72,11 +75,11 @@ func (s *weights) usedLift(target int, weight float64, dir []float64) (lift, cha
 		return s.softLift(target, weight)
 	}
 	change, z := changeOf(s, target, weight, dir)
-	return liftOf(change, z), change, 1 / (1 + z)
+	return liftOf(math.Exp(-change), z), change, 1 / (1 + z)
 }
 
-// liftOf is the lift of a change of log-odds where the base rate is 1/(1 + z).
-func liftOf(change, z float64) float64 { return (1 + z) / (1 + z*math.Exp(-change)) }
+// liftOf is the lift of a change of log-odds where the base rate is 1/(1 + z). fall is exp(-change).
+func liftOf(fall, z float64) float64 { return (1 + z) / (1 + z*fall) }
 
 // changeOf returns the change of the target's log-odds from the base rate p_0 of usedLift, and z = (1 - p_0)/p_0.
 func changeOf(s *weights, target int, weight float64, dir []float64) (change, z float64) {

@@ -2,19 +2,28 @@ package propensity
 
 // Whether a lift can be told from 1, without its variance to the last bit: few lifts are so near the bound.
 
+import "math"
+
 // everyRecord holds the figures of all records, by horizon, that spread takes of each feature alike. They hold until
 // the next record is learnt.
 type everyRecord struct {
-	known   bool
-	number  []float64 // of all records, those of the prior among them
-	records []float64 // inverse weight of a record that is learnt now: it makes records of the counts
-	share   []float64 // the same over the number of all records: it makes shares of the counts
-	both    []float64 // horizons x horizons: overlap of all records, the shorter horizon innermost
+	known    bool
+	number   []float64 // of all records, those of the prior among them
+	horizons []everyHorizon
+	both     []float64 // horizons x horizons: overlap of all records, the shorter horizon innermost
+}
+
+// everyHorizon holds those of one horizon.
+type everyHorizon struct {
+	records float64 // inverse weight of a record that is learnt now: it makes records of the counts
+	share   float64 // the same over the number of all records: it makes shares of the counts
+	recent  float64 // the share of the evidence that still holds, where labels come late (recent)
+	logit   float64 // base log-odds of class 1, two classes
 }
 
 func newEveryRecord(horizons int) everyRecord {
-	return everyRecord{number: make([]float64, horizons), records: make([]float64, horizons),
-		share: make([]float64, horizons), both: make([]float64, horizons*horizons)}
+	return everyRecord{number: make([]float64, horizons), horizons: make([]everyHorizon, horizons),
+		both: make([]float64, horizons*horizons)}
 }
 
 // everyOf returns the figures of all records.
@@ -27,8 +36,12 @@ func everyOf(s *counts) *everyRecord {
 	H := s.horizons
 	for h := range H {
 		n := allOf(s, h)
-		r.records[h] = 1 / (s.unit * s.clock.now[h])
-		r.share[h], r.number[h] = r.records[h]/n, n
+		v := everyHorizon{records: 1 / (s.unit * s.clock.now[h]), recent: 1, logit: s.rates[h].logit}
+		if s.lag > 0 && s.late > 0 {
+			v.recent = s.recent(h)
+		}
+		v.share = v.records / n
+		r.horizons[h], r.number[h] = v, n
 		below := 0.
 		for j, short := range r.number[:h+1] {
 			r.both[h*H+j] = s.overlap(j, h, below, short, n)
@@ -57,15 +70,21 @@ type known struct {
 // rounding bounds the relative rounding errors of the sums of about spread.
 const rounding = 1e-10
 
-// about returns two sums of positive terms whose difference is spread of feature i, up to rounding times their sum. It
-// reports whether they are known: not where an order pools cells, nor where some half-lives are times and others
-// numbers of records, of which overlap is no mean of its records.
-func about(s *weights, i int, weight float64) (plus, minus float64, ok bool) {
+// sums are two sums of positive terms whose difference is spread of a feature, up to rounding times their sum. ok says
+// that they are known.
+type sums struct {
+	plus, minus float64
+	ok          bool
+}
+
+// about returns the sums of feature i. They are not known where an order pools cells, nor where some half-lives are
+// times and others numbers of records, of which overlap is no mean of its records.
+func about(s *weights, i int, weight float64) (out sums) {
 	if s.order[i] != nil || s.way == nil {
-		return 0, 0, false
+		return out
 	}
+	out.ok = true
 	every, t := everyOf(&s.counts), s.parts[i]
-	late := s.lag > 0 && s.late > 0
 	C, n := s.classes, len(s.half)*s.classes
 	count := s.cur.feat[i].count
 	cell, side := count[s.cells[i]*n:(s.cells[i]+1)*n], count[:n]
@@ -88,12 +107,9 @@ func about(s *weights, i int, weight float64) (plus, minus float64, ok bool) {
 			once = (1-t)*in + t*beside
 			twice = (1-t)*(1-t)*in + t*t*beside
 		}
-		r := every.records[h]
-		k := known{once: once * r, twice: twice * r, share: once * every.share[h]}
-		k.weight = s.perHorizon[h] / (weight * (k.once + s.opt.Prior))
-		if late {
-			k.weight *= s.recent(h)
-		}
+		r := &every.horizons[h]
+		k := known{once: once * r.records, twice: twice * r.records, share: once * r.share}
+		k.weight = s.perHorizon[h] / (weight * (k.once + s.opt.Prior)) * r.recent
 		s.known[h] = k
 	}
 	H := s.horizons
@@ -113,27 +129,40 @@ func about(s *weights, i int, weight float64) (plus, minus float64, ok bool) {
 			less += w * (o.share + p.share) * once
 			below.once, below.twice = o.once, o.twice
 		}
-		plus += p.weight * more
-		minus += p.weight * less
+		out.plus += p.weight * more
+		out.minus += p.weight * less
 	}
-	return plus, minus, true
+	return out
 }
 
 // tells reports whether the change of the target's log-odds from its base rate is more than told of the standard
-// deviations that it has in a cell of feature i that says nothing (shownLift).
-func tells(s *weights, i int, weight, change, base float64) bool {
-	if plus, minus, ok := about(s, i, weight); ok {
-		if is, sure := beyond(change*change*base*(1-base), s.told*s.told, plus, minus); sure {
+// deviations that it has in a cell of feature i that says nothing (shownLift), of which quick has what about knows.
+func tells(s *weights, i int, weight, change, base float64, quick sums) bool {
+	if quick.ok {
+		if is, sure := beyond(change*change*base*(1-base), s.told*s.told, quick); sure {
 			return is
 		}
 	}
 	return change*change > s.told*s.told*s.spread(i, weight)/(base*(1-base))
 }
 
+// shows reports whether a change or its first order (surely), whichever is less, tells. fall is exp(-change) where it
+// does.
+func shows(s *weights, i int, weight, change, base float64) (told bool, fall float64) {
+	quick := about(s, i, weight)
+	if quick.ok {
+		if is, sure := beyond(change*change*base*(1-base), s.told*s.told, quick); sure && !is {
+			return false, 0 // nor does less
+		}
+	}
+	fall = math.Exp(-change)
+	return tells(s, i, weight, surely(change, fall, base), base, quick), fall
+}
+
 // beyond reports whether got is more than bound times a variance of at least 0, the difference of two sums as about
 // returns them, and whether it is sure in spite of their rounding.
-func beyond(got, bound, plus, minus float64) (is, sure bool) {
-	variance, off := max(plus-minus, 0), rounding*(plus+minus)
+func beyond(got, bound float64, of sums) (is, sure bool) {
+	variance, off := max(of.plus-of.minus, 0), rounding*(of.plus+of.minus)
 	is = got*(1-rounding) > bound*(variance+off)
 	return is, is || got*(1+rounding) < bound*(variance-off)
 }

@@ -39,15 +39,30 @@ func TestToldAsByTheVariance(t *testing.T) {
 		s := open(d, opt, standard, 300)
 		prequential(s, d, c.delay)
 		pending, p := make([]float64, s.PendingLen()), make([]float64, c.classes)
-		quick := 0
+		quick, lifts := 0, 0
 		check := func(step int, what string) {
 			t.Helper()
 			s.Score(d.rows[step], nil, pending, p)
 			m := s.memoryOf(pending)
+			target := int32(step % c.classes)
+			s.Effects(d.rows[step], pending, target, nil)
 			for i := range s.features {
+				got := s.Lift(pending, target, i)
 				weight := s.towards(i, m.shared)
+				if want := s.shownLift(i, int(target), weight, s.dirs[:s.margins]); s.records(i, s.cells[i]) > 0 &&
+					got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
+					t.Fatalf("%s, step %d, %s, feature %d: lift %v, want %v", c.name, step, what, i, got, want)
+				}
+				if quickly(&s.weights, i) {
+					lifts++
+					q, l, about := &s.quick.all[i/quickWidth], i%quickWidth, about(&s.weights, i, weight)
+					if off := math.Abs(q.plus[l]-about.plus) + math.Abs(q.minus[l]-about.minus); !(off <= 1e-14*about.plus) {
+						t.Fatalf("%s, step %d, %s, feature %d: quick sums off by %v", c.name, step, what, i, off)
+					}
+				}
 				want := s.spread(i, weight)
-				if plus, minus, ok := about(&s.weights, i, weight); ok {
+				about := about(&s.weights, i, weight)
+				if plus, minus := about.plus, about.minus; about.ok {
 					quick++
 					if off := math.Abs(plus - minus - want); !(off <= rounding*(plus+minus)) || !(plus > 0) {
 						t.Fatalf("%s, step %d, %s, feature %d: %v - %v, want %v", c.name, step, what, i, plus, minus, want)
@@ -58,7 +73,13 @@ func TestToldAsByTheVariance(t *testing.T) {
 					for _, by := range []float64{.2, 1 - 1e-6, 1 - 1e-12, 1 - 0x1p-52, 1, 1 + 0x1p-52, 1 + 1e-12, 1 + 1e-6, 5} {
 						change := -bound * by
 						told := change*change > s.told*s.told*want/(base*(1-base))
-						if got := tells(&s.weights, i, weight, change, base); got != told {
+						less := surely(change, math.Exp(-change), base)
+						if shown, _ := shows(&s.weights, i, weight, change, base); shown != (less*less >
+							s.told*s.told*want/(base*(1-base))) {
+							t.Fatalf("%s, step %d, %s, feature %d, change %v from %v: shown %v", c.name, step, what, i, change, base,
+								shown)
+						}
+						if got := tells(&s.weights, i, weight, change, base, about); got != told {
 							t.Fatalf("%s, step %d, %s, feature %d, %v of the bound: told %v, want %v", c.name, step, what, i, by,
 								got, told)
 						}
@@ -82,6 +103,9 @@ func TestToldAsByTheVariance(t *testing.T) {
 		if c.slow != (quick == 0) {
 			t.Errorf("%s: %d quick sums", c.name, quick)
 		}
+		if want := lanes && c.classes == 2 && !c.slow; want != (lifts > 0) {
+			t.Errorf("%s: %d lifts by lanes", c.name, lifts)
+		}
 	}
 }
 
@@ -95,7 +119,7 @@ func TestBeyondAVarianceOfZero(t *testing.T) {
 		{0, 1, 1 + 1e-6, false, false}, {0, 0, 1, false, false}, {1, 1, 2, true, true}, {1, 4, 1, false, true},
 		{4, 4, 1, true, true}, {3, 4, 1, false, false}, {0, 4, 1, false, true},
 	} {
-		if is, sure := beyond(c.got, 1, c.plus, c.minus); is != c.is || sure != c.sure {
+		if is, sure := beyond(c.got, 1, sums{c.plus, c.minus, true}); is != c.is || sure != c.sure {
 			t.Errorf("%v beyond %v - %v: %v, sure %v", c.got, c.plus, c.minus, is, sure)
 		}
 	}

@@ -150,21 +150,11 @@ func (s *weights) margins2(x, own []float64) (z [cards]float64) {
 		if c == noCell {
 			continue
 		}
-		addAll(&z, in[i*H:i*H+H], x[i*H:i*H+H])
-		pairs := s.cur.feat[i].pair
-		p := &pairs[c].w
-		if t := s.parts[i]; t > 0 {
-			q := &pairs[s.sides[i]].w
-			z[0] += p[0] + t*(q[0]-p[0])
-			z[1] += p[1] + t*(q[1]-p[1])
-			z[2] += p[2] + t*(q[2]-p[2])
-			z[3] += p[3] + t*(q[3]-p[3])
-			continue
+		pairs, side, t := s.cur.feat[i].pair, (*pair)(nil), s.parts[i]
+		if t > 0 {
+			side = &pairs[s.sides[i]]
 		}
-		z[0] += p[0]
-		z[1] += p[1]
-		z[2] += p[2]
-		z[3] += p[3]
+		addFeature(&z, in[i*H:i*H+H], x[i*H:i*H+H], &pairs[c], side, t)
 	}
 	n := len(s.features) * H
 	addAll(&z, in[n:], x[n:])
@@ -175,39 +165,29 @@ func (s *weights) margins2(x, own []float64) (z [cards]float64) {
 // effects2 appends the reasons of all features for the target whose log-odds are sign times those of class 1, and
 // returns the sum of their effects.
 func effects2(s *Scorecard, row model.Row, m memory, sign float64, dst []model.Reason) ([]model.Reason, float64) {
-	p0, p1, p2, p3 := s.mix.part[0]*sign, s.mix.part[1]*sign, s.mix.part[2]*sign, s.mix.part[3]*sign
+	part := s.mix.part
+	for k := range part {
+		part[k] *= sign
+	}
+	H, x, in := s.horizons, m.shared, s.cur.in
 	sum := 0.
 	for i := range s.features {
-		z := part2(&s.weights, i, m.shared, m.own)
-		e := 0 + p0*z[0] + p1*z[1] + p2*z[2] + p3*z[3] // 0 + -0 is 0
+		var cell, side, line *pair
+		t, u := s.parts[i], 0.
+		if c := s.cells[i]; c != noCell {
+			pairs := s.cur.feat[i].pair
+			if cell = &pairs[c]; t > 0 {
+				side = &pairs[s.sides[i]]
+			}
+		}
+		if f := &s.features[i]; f.linear >= 0 {
+			line, u = &s.cur.own[1+f.linear], m.own[1+f.linear]
+		}
+		e := featureEffect(&part, in[i*H:i*H+H], x[i*H:i*H+H], cell, side, t, line, u)
 		dst = append(dst, reasonOf(s, i, row, e))
 		sum += e
 	}
 	return dst, sum
-}
-
-// part2 returns the part of feature i in the margin of each card: log-lifts, cell and linear input, by their weights.
-func part2(s *weights, i int, x, own []float64) (z [cards]float64) {
-	H := s.horizons
-	addAll(&z, s.cur.in[i*H:i*H+H], x[i*H:i*H+H])
-	if c := s.cells[i]; c != noCell {
-		pairs, t := s.cur.feat[i].pair, s.parts[i]
-		addPart(&z, &pairs[c].w, 1-t)
-		if t > 0 {
-			addPart(&z, &pairs[s.sides[i]].w, t)
-		}
-	}
-	if f := &s.features[i]; f.linear >= 0 {
-		addPart(&z, &s.cur.own[1+f.linear].w, own[1+f.linear])
-	}
-	return z
-}
-
-func addPart(z, w *[cards]float64, x float64) {
-	z[0] += w[0] * x
-	z[1] += w[1] * x
-	z[2] += w[2] * x
-	z[3] += w[3] * x
 }
 
 // learn2 learns a record of class y whose inputs and margins are in m and whose cells are in s.cells. The
@@ -219,14 +199,18 @@ func (s *Scorecard) learn2(y int, weight float64, m memory) {
 	s.res.learn2(y, weight/s.unit, s.behind, m, &s.tuning)
 	var like [experts]float64
 	var r [cards]float64
+	var p [2 * cards]float64 // of class 1 by the raw margins, of the class by the calibrated ones
+	for k := range cards {
+		p[k], p[cards+k] = raw[k], sign*m.calibrated[k]
+	}
+	sigmoids(p[:])
 	s.cal.next()
 	for k := range cards {
-		p := sigmoid(raw[k])
-		like[2*k], r[k] = p, p-target
+		like[2*k], r[k] = p[k], p[k]-target
 		if y == 0 {
-			like[2*k] = 1 - p
+			like[2*k] = 1 - p[k]
 		}
-		like[2*k+1] = sigmoid(sign * m.calibrated[k])
+		like[2*k+1] = p[cards+k]
 		s.cal.learn(s.cal.table(s.cur.knot, k), raw[k], y, weight)
 	}
 	s.cal.rescale(s.cur.knot, s.away)

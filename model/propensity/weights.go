@@ -20,6 +20,7 @@ type weights struct {
 	xs         []float64 // cards x margins
 	pull       []float64 // features x cards x margins: gradients; only where effects follow lifts
 	bend       steps2
+	quick      quickLifts
 }
 
 // deriveWeights computes everything that follows from the weights.
@@ -27,6 +28,7 @@ func (s *weights) deriveWeights() {
 	s.dirs = make([]float64, s.classes)
 	s.ref, s.perHorizon, s.samples = make([]float64, s.margins), make([]float64, s.horizons), make([]sample, s.horizons)
 	s.known = make([]known, s.horizons)
+	s.quick = newQuickLifts(len(s.features), s.horizons, len(s.half)*s.classes)
 	s.moved, s.xs = make([]float64, s.margins*cards), make([]float64, s.margins*cards)
 	if s.opt.Follow {
 		s.pull = make([]float64, len(s.features)*cards*s.margins)

@@ -1,0 +1,245 @@
+#include "textflag.h"
+
+// Offsets of quickArgs.
+#define CELL 0
+#define SIDE 32
+#define IN 64
+#define X 96
+#define T 128
+#define PART 160
+#define EVERY 168
+#define BOTH 176
+#define WAY 184
+#define ROOM 192
+#define HORIZONS 200
+#define COUNT 208
+#define PRIOR 216
+#define DIR 224
+#define REF 232
+#define BASE 264
+#define WEIGHT 296
+#define PLUS 328
+#define MINUS 360
+
+DATA quick<>+0x00(SB)/8, $1.0
+GLOBL quick<>(SB), RODATA, $8
+
+// func quickLanes(a *quickArgs)
+//
+// The room has of each horizon, four features each: once, twice, share and weight of known. First the weights of the
+// horizons stand in the last.
+TEXT ·quickLanes(SB), NOSPLIT, $0-8
+	MOVQ a+0(FP), DI
+	MOVQ HORIZONS(DI), BX
+
+	// towards: weights of the horizons
+	MOVQ PART(DI), AX
+	VMOVUPD (AX), Y15
+	VXORPD Y14, Y14, Y14
+	MOVQ (IN+0)(DI), R8
+	MOVQ (IN+8)(DI), R9
+	MOVQ (IN+16)(DI), R10
+	MOVQ (IN+24)(DI), R11
+	MOVQ ROOM(DI), AX
+	MOVQ BX, CX
+	VXORPD Y8, Y8, Y8            // their sum
+weightLoop:
+	VMAXPD (R8), Y14, Y0
+	VMAXPD (R9), Y14, Y1
+	VMAXPD (R10), Y14, Y2
+	VMAXPD (R11), Y14, Y3
+	VMULPD Y15, Y0, Y0
+	VMULPD Y15, Y1, Y1
+	VMULPD Y15, Y2, Y2
+	VMULPD Y15, Y3, Y3
+	VUNPCKLPD Y1, Y0, Y4
+	VUNPCKHPD Y1, Y0, Y5
+	VUNPCKLPD Y3, Y2, Y6
+	VUNPCKHPD Y3, Y2, Y7
+	VPERM2F128 $0x20, Y6, Y4, Y0 // card 0 of the features
+	VPERM2F128 $0x20, Y7, Y5, Y1
+	VPERM2F128 $0x31, Y6, Y4, Y2
+	VPERM2F128 $0x31, Y7, Y5, Y3
+	VADDPD Y14, Y0, Y0
+	VADDPD Y1, Y0, Y0
+	VADDPD Y2, Y0, Y0
+	VADDPD Y3, Y0, Y0
+	VMOVUPD Y0, 96(AX)
+	VADDPD Y0, Y8, Y8
+	ADDQ $64, R8
+	ADDQ $64, R9
+	ADDQ $64, R10
+	ADDQ $64, R11
+	ADDQ $128, AX
+	DECQ CX
+	JNZ  weightLoop
+
+	// where none is positive, all are 1
+	VCMPPD $1, Y8, Y14, Y13
+	VBROADCASTSD COUNT(DI), Y0
+	VBLENDVPD Y13, Y8, Y0, Y8
+	VMOVUPD Y8, WEIGHT(DI)
+	VBROADCASTSD quick<>(SB), Y12
+	VBROADCASTSD DIR(DI), Y11
+	MOVQ (X+0)(DI), R8
+	MOVQ (X+8)(DI), R9
+	MOVQ (X+16)(DI), R10
+	MOVQ (X+24)(DI), R11
+	MOVQ EVERY(DI), SI
+	MOVQ ROOM(DI), AX
+	MOVQ BX, CX
+	VXORPD Y9, Y9, Y9            // X
+	VXORPD Y10, Y10, Y10         // base log-odds
+refLoop:
+	VMOVUPD 96(AX), Y0
+	VBLENDVPD Y13, Y0, Y12, Y0
+	VMOVUPD Y0, 96(AX)
+	VMOVSD (R8), X1
+	VMOVHPD (R9), X1, X1
+	VMOVSD (R10), X2
+	VMOVHPD (R11), X2, X2
+	VINSERTF128 $1, X2, Y1, Y1
+	VMULPD Y1, Y0, Y1
+	VADDPD Y1, Y9, Y9
+	VMULPD Y0, Y11, Y1
+	VBROADCASTSD 24(SI), Y2
+	VMULPD Y2, Y1, Y1
+	VADDPD Y1, Y10, Y10
+	ADDQ $8, R8
+	ADDQ $8, R9
+	ADDQ $8, R10
+	ADDQ $8, R11
+	ADDQ $32, SI
+	ADDQ $128, AX
+	DECQ CX
+	JNZ  refLoop
+	VMOVUPD Y9, REF(DI)
+	VMOVUPD Y10, BASE(DI)
+
+	// about: what each horizon knows
+	VMOVUPD T(DI), Y10
+	VSUBPD Y10, Y12, Y9          // 1 - t
+	VMULPD Y9, Y9, Y11
+	VMULPD Y10, Y10, Y12
+	VBROADCASTSD PRIOR(DI), Y15
+	MOVQ (CELL+0)(DI), R8
+	MOVQ (CELL+8)(DI), R9
+	MOVQ (CELL+16)(DI), R10
+	MOVQ (CELL+24)(DI), R11
+	MOVQ (SIDE+0)(DI), R12
+	MOVQ (SIDE+8)(DI), R13
+	MOVQ (SIDE+16)(DI), SI
+	MOVQ (SIDE+24)(DI), DX
+	MOVQ EVERY(DI), R15
+	MOVQ ROOM(DI), AX
+	MOVQ BX, CX
+knownLoop:
+	VMOVUPD (R8), X0
+	VINSERTF128 $1, (R9), Y0, Y0
+	VMOVUPD (R10), X1
+	VINSERTF128 $1, (R11), Y1, Y1
+	VHADDPD Y1, Y0, Y0
+	VPERMPD $0xd8, Y0, Y0        // in the cell
+	VMOVUPD (R12), X1
+	VINSERTF128 $1, (R13), Y1, Y1
+	VMOVUPD (SI), X2
+	VINSERTF128 $1, (DX), Y2, Y2
+	VHADDPD Y2, Y1, Y1
+	VPERMPD $0xd8, Y1, Y1        // beside it
+	VMULPD Y9, Y0, Y2
+	VMULPD Y10, Y1, Y3
+	VADDPD Y3, Y2, Y2            // once
+	VMULPD Y11, Y0, Y3
+	VMULPD Y12, Y1, Y4
+	VADDPD Y4, Y3, Y3            // twice
+	VBROADCASTSD 8(R15), Y4
+	VMULPD Y4, Y2, Y4
+	VMOVUPD Y4, 64(AX)           // share
+	VBROADCASTSD (R15), Y4
+	VMULPD Y4, Y2, Y2
+	VMULPD Y4, Y3, Y3
+	VMOVUPD Y2, (AX)
+	VMOVUPD Y3, 32(AX)
+	VADDPD Y15, Y2, Y2
+	VMULPD Y8, Y2, Y2
+	VMOVUPD 96(AX), Y3
+	VDIVPD Y2, Y3, Y3
+	VBROADCASTSD 16(R15), Y4
+	VMULPD Y4, Y3, Y3
+	VMOVUPD Y3, 96(AX)           // weight
+	ADDQ $16, R8
+	ADDQ $16, R9
+	ADDQ $16, R10
+	ADDQ $16, R11
+	ADDQ $16, R12
+	ADDQ $16, R13
+	ADDQ $16, SI
+	ADDQ $16, DX
+	ADDQ $32, R15
+	ADDQ $128, AX
+	DECQ CX
+	JNZ  knownLoop
+
+	// about: pairs of horizons
+	MOVQ BOTH(DI), R8
+	MOVQ WAY(DI), R9
+	MOVQ ROOM(DI), R10           // of the longer one
+	VXORPD Y14, Y14, Y14         // plus
+	VXORPD Y15, Y15, Y15         // minus
+	XORQ R11, R11
+pairLoop:
+	VMOVUPD 64(R10), Y13         // its share
+	VXORPD Y12, Y12, Y12         // more
+	VXORPD Y11, Y11, Y11         // less
+	VXORPD Y10, Y10, Y10         // once below
+	VXORPD Y9, Y9, Y9            // twice below
+	MOVQ ROOM(DI), AX
+	XORQ CX, CX
+shorterLoop:
+	CMPQ CX, R11
+	JNE  shorter
+	VADDPD Y12, Y12, Y12         // the pairs so far count twice
+	VADDPD Y11, Y11, Y11
+shorter:
+	VBROADCASTSD (R9)(CX*8), Y8
+	VMOVUPD (AX), Y0
+	VMOVUPD 32(AX), Y1
+	VMOVUPD 64(AX), Y2
+	VMOVUPD 96(AX), Y3
+	VSUBPD Y10, Y0, Y4
+	VMULPD Y8, Y4, Y4
+	VADDPD Y4, Y10, Y4           // once
+	VSUBPD Y9, Y1, Y5
+	VMULPD Y8, Y5, Y5
+	VADDPD Y5, Y9, Y5            // twice
+	VMOVAPD Y0, Y10
+	VMOVAPD Y1, Y9
+	VBROADCASTSD (R8)(CX*8), Y8
+	VMULPD Y13, Y2, Y6
+	VMULPD Y8, Y6, Y6
+	VADDPD Y6, Y5, Y5
+	VMULPD Y3, Y5, Y5
+	VADDPD Y5, Y12, Y12
+	VADDPD Y13, Y2, Y2
+	VMULPD Y4, Y2, Y2
+	VMULPD Y3, Y2, Y2
+	VADDPD Y2, Y11, Y11
+	ADDQ $128, AX
+	INCQ CX
+	CMPQ CX, R11
+	JLE  shorterLoop
+	VMOVUPD 96(R10), Y3
+	VMULPD Y3, Y12, Y12
+	VADDPD Y12, Y14, Y14
+	VMULPD Y3, Y11, Y11
+	VADDPD Y11, Y15, Y15
+	ADDQ $128, R10
+	LEAQ (R8)(BX*8), R8
+	LEAQ (R9)(BX*8), R9
+	INCQ R11
+	CMPQ R11, BX
+	JLT  pairLoop
+	VMOVUPD Y14, PLUS(DI)
+	VMOVUPD Y15, MINUS(DI)
+	VZEROUPPER
+	RET
