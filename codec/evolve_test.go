@@ -2,8 +2,10 @@ package codec
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -211,6 +213,52 @@ func TestNoBadTextLeaves(t *testing.T) {
 			}
 			if rows != 3*batches {
 				t.Errorf("%s: %d rows", of, rows)
+			}
+		}
+	}
+}
+
+// TestGoodTextBesideBadText: a record batch of good texts keeps its own in the scores, before, between and behind those
+// whose texts are replaced.
+func TestGoodTextBesideBadText(t *testing.T) {
+	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: utf8Type}
+	for _, of := range []arrow.DataType{utf8Type, arrow.BinaryTypes.LargeString, arrow.BinaryTypes.StringView, dict} {
+		for _, order := range []string{"gb", "bg", "gbg", "bgb", "bggb", "ggb"} {
+			var recs []arrow.Record
+			var want []string
+			for i, kind := range order {
+				values := []string{fmt.Sprint("good ", i), "same"}
+				if kind == 'b' {
+					values[0] = fmt.Sprint("bad \xff", i)
+				}
+				recs = append(recs, textRecord(t, "v", of, values...))
+				want = append(want, strings.ToValidUTF8(values[0], "\uFFFD"), "same")
+			}
+			o := Options{Schema: &model.Schema{Classes: []string{"no", "yes"},
+				Features: []model.Feature{{Name: "v", Kind: model.Nominal}}}, Features: FeaturesAll}
+			var b model.Batch
+			var c Carry
+			if _, err := mustDecoder(t, o).Decode(&Message{Value: encodeStream(t, recs)}, &b, &c); err != nil {
+				t.Fatalf("%s %s: %v", of, order, err)
+			}
+			e, err := NewScoreEncoder(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &model.Scores{}
+			s.Reset(b.N, 2)
+			table, err := e.Table(&b, s, model.NewLevels(o.Schema), &c)
+			if err != nil {
+				t.Errorf("%s %s: %v", of, order, err)
+				continue
+			}
+			var got []string
+			for i := range table.Rows() {
+				text, _ := table.Text(table.Column("v"), i)
+				got = append(got, text)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s %s: %q, want %q", of, order, got, want)
 			}
 		}
 	}

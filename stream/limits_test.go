@@ -133,14 +133,20 @@ func longRow(t *testing.T, w *world, from, n, row, bytes int) []byte {
 	return nil
 }
 
-// TestARowWhoseScoreDoesNotFitIsADeadLetter: the others of its message are scored.
+// TestARowWhoseScoreDoesNotFitIsADeadLetter: the others of its message are scored. They say that they are a part of it,
+// and of which limit, also where they fit one message: without the limit a replay would score the row.
 func TestARowWhoseScoreDoesNotFitIsADeadLetter(t *testing.T) {
 	streamtest.Brokers(t, func(t *testing.T, addr string) {
 		w := newWorld(t, addr, 1)
 		small(t, w, &w.Topics.Scores, 5_000)
 		w.Produce(20, 10, true)
-		w.Send(w.Topics.Events, string(w.Message(0, 20, 3, true)), string(longRow(t, w, 23, 3, 1, 3_000)))
-		w.Next[0] += 6
+		w.Send(w.Topics.Events, string(w.Message(0, 20, 3, true)))
+		w.Next[0] += 3
+		lost := []int{1, 0, 2} // of the messages 3, 4 and 5
+		for _, row := range lost {
+			w.Send(w.Topics.Events, string(longRow(t, w, w.Next[0], 3, row, 3_000)))
+			w.Next[0] += 3
+		}
 		o := w.options(w.Client)
 		r := w.run(o)
 		w.caught(r)
@@ -148,12 +154,39 @@ func TestARowWhoseScoreDoesNotFitIsADeadLetter(t *testing.T) {
 		w.caught(r)
 		r.end(t)
 		letters := w.Records(w.Topics.Dead, 0)
-		if len(letters) != 1 || header(&letters[0], codec.DeadReason) != string(codec.ReasonTooLarge) ||
-			header(&letters[0], codec.DeadRow) != "1" || header(&letters[0], codec.DeadOffset) != "3" {
+		if len(letters) != len(lost) {
 			t.Fatalf("%d letters", len(letters))
 		}
-		if got := len(w.IDs(0)); got != w.Next[0]-1 {
+		for i, row := range lost {
+			l := &letters[i]
+			if header(l, codec.DeadReason) != string(codec.ReasonTooLarge) || header(l, codec.DeadRow) != strconv.Itoa(row) ||
+				header(l, codec.DeadOffset) != strconv.Itoa(3+i) {
+				t.Errorf("letter %d: %s of row %s of message %s", i, header(l, codec.DeadReason), header(l, codec.DeadRow),
+					header(l, codec.DeadOffset))
+			}
+		}
+		if got := len(w.IDs(0)); got != w.Next[0]-len(lost) {
 			t.Errorf("%d scores of %d records", got, w.Next[0])
+		}
+		one := 0
+		for _, s := range w.Records(w.Topics.Scores, 0) {
+			of, err := scores.EventOf(&s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			part := header(&s, scores.HeaderPart)
+			if of < 2 || of > 5 {
+				continue // of ten rows
+			}
+			if lacks := of > 2; lacks != (part != "") || lacks != (scores.LimitOf(&s) > 0) {
+				t.Errorf("scores of message %d: part %q, limit %d", of, part, scores.LimitOf(&s))
+			}
+			if part == "1/1" {
+				one++
+			}
+		}
+		if one == 0 {
+			t.Error("no message lacks a row and is answered by one: the test says nothing")
 		}
 		agrees(t, o)
 	})

@@ -93,15 +93,16 @@ func TestRowsOfEachFileAreNumberedFromOne(t *testing.T) {
 func TestTextsByTheFormatOfAFile(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"a.csv":   "a,b\n\"NA\",x\nNA,\"7\"\n,\"y\"\n\"NA\",7\n",
-		"a.jsonl": `{"a":"NA","b":7}` + "\n" + `{"a":null,"b":"7"}` + "\n" + `{"b":"y"}` + "\n" + `{"a":"NA","b":[1]}` + "\n",
+		"a.csv": "a,b\n\"NA\",x\nNA,\"7\"\n,\"y\"\n\"NA\",7\nNA,7\n",
+		"a.jsonl": `{"a":"NA","b":7}` + "\n" + `{"a":null,"b":"7"}` + "\n" + `{"b":"y"}` + "\n" +
+			`{"a":"NA","b":[1]}` + "\n" + `{"a":1,"b":7}` + "\n",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		want := [][2]bool{{true, false}, {false, true}, {false, true}, {true, false}}
-		for _, rows := range []int{1, 3, 4} {
+		want := [][2]bool{{true, false}, {false, true}, {false, true}, {true, false}, {false, false}}
+		for _, rows := range []int{1, 3, 5} {
 			for _, asked := range []bool{true, false} {
 				r, err := OpenTables([]string{path}, TableOptions{Rows: rows, Texts: asked})
 				if err != nil {

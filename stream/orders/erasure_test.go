@@ -66,3 +66,34 @@ func TestAStateThatBeginsAnewHasObeyedNothing(t *testing.T) {
 		t.Errorf("an order after it is obeyed by a state of records without the ids: %+v", a)
 	}
 }
+
+// TestAPartitionIsCleanOnceItHasWrittenAnew: until then a snapshot of before may hold the records that an order has
+// found. One that found nothing has nothing to write, and a later order that is not cleaned up says nothing against an
+// earlier one.
+func TestAPartitionIsCleanOnceItHasWrittenAnew(t *testing.T) {
+	some := model.Forgotten{Tail: 1}
+	obeyed := func(number uint64, found model.Forgotten, emptied bool) *state.Erased {
+		return &state.Erased{Journal: 10 * number, Erasure: model.Erasure{Number: number}, Found: found, Emptied: emptied}
+	}
+	for _, c := range []struct {
+		name          string
+		records       []*state.Erased
+		obeyed, clean bool // of order 5
+	}{
+		{"none", nil, false, false},
+		{"another one", []*state.Erased{obeyed(4, some, true)}, false, false},
+		{"obeyed", []*state.Erased{obeyed(5, some, false)}, true, false},
+		{"obeyed, nothing found", []*state.Erased{obeyed(5, model.Forgotten{}, false)}, true, true},
+		{"written", []*state.Erased{obeyed(5, some, true)}, true, true},
+		{"an earlier one is not", []*state.Erased{obeyed(4, some, false), obeyed(5, some, true)}, true, false},
+		{"a later one is not", []*state.Erased{obeyed(5, some, true), obeyed(6, some, false)}, true, true},
+	} {
+		f := &Forgetting{answers: []*answers{{obeyed: map[uint64]*state.Erased{}}}}
+		for _, e := range c.records {
+			f.answers[0].take(record(e))
+		}
+		if a := f.Answers(5)[0]; a.Obeyed != c.obeyed || a.Clean != c.clean {
+			t.Errorf("%s: obeyed %v, clean %v; want %v, %v", c.name, a.Obeyed, a.Clean, c.obeyed, c.clean)
+		}
+	}
+}

@@ -375,3 +375,36 @@ func TestTheTimeOfAJudgementIsTold(t *testing.T) {
 		t.Errorf("a message of labels without a value: %v", err)
 	}
 }
+
+// TestAMessageThatIsNotDecodedIsNotUntimely, whatever the message before it was: a tombstone, a message that an
+// operator has passed by, and one that the broker's batch does not give are refused for no time, so no journal has a
+// judgement of them.
+func TestAMessageThatIsNotDecodedIsNotUntimely(t *testing.T) {
+	w, o := filled(t)
+	o.Codec.Future = 5 * time.Minute
+	event, label := w.Records(w.Topics.Events, 0)[1], w.Records(w.Topics.Labels, 0)[1]
+	for _, stage := range []string{codec.StageEvents, codec.StageLabels} {
+		untimely, passed := event, w.Records(w.Topics.Events, 0)[0]
+		if stage == codec.StageLabels {
+			untimely, passed = label, w.Records(w.Topics.Labels, 0)[0]
+		}
+		skip := state.Skip{Stage: stage, Offset: passed.Offset, Why: "why"}
+		skip.Name(passed.Value, passed.Time, true)
+		o.Skips = []state.Skip{skip}
+		for name, next := range map[string]txn.Record{"a tombstone": {Offset: 7}, "a skip": passed,
+			"an unread message": {Offset: 8, Unread: &txn.UnreadError{}}} {
+			m := machine(t, o)
+			read := m.ReadEvents
+			if stage == codec.StageLabels {
+				read = m.ReadLabels
+			}
+			m.Now = event.Time.Add(-time.Hour).UnixNano()
+			if _, err := read(&untimely); err == nil || !m.Untimely {
+				t.Fatalf("%s: a message of the next hour: untimely %v, %v", stage, m.Untimely, err)
+			}
+			if _, err := read(&next); err == nil || m.Untimely {
+				t.Errorf("%s: %s is untimely %v, as the message before, %v", stage, name, m.Untimely, err)
+			}
+		}
+	}
+}
