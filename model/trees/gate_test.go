@@ -206,3 +206,16 @@ func TestTotalIsThatOfWholeRounds(t *testing.T) {
 		}
 	}
 }
+
+// TestAStillStreamDoesNotLookLikeOneThatMoves: of 120 streams of a few hundred records that stand still none does, so
+// that chance does not take away trees that serve. With a bound of 1.5 two did.
+func TestAStillStreamDoesNotLookLikeOneThatMoves(t *testing.T) {
+	s := shape{leaves: 4, least: least, curvature: curvature, ridge: ridge, rate: .3}
+	for seed := range 120 {
+		rows, class := table(400, 3, uint64(seed), xor)
+		_, o, err := boost(t.Context(), coded(numbered(rows, class)), s, 20)
+		if err != nil || o.moves {
+			t.Errorf("stream %d: moves %v, %v", seed, o.moves, err)
+		}
+	}
+}
