@@ -107,3 +107,72 @@ func readCut(t *testing.T, o *Options, fields []arrow.Field, ends []int) (x asRe
 	x.bad, x.changes = slices.Clone(bad), d.Changes()
 	return x
 }
+
+// TestLabelsCutIntoRecordBatches: as TestAMessageCutIntoRecordBatches, of labels that name their records by id and by
+// position.
+func TestLabelsCutIntoRecordBatches(t *testing.T) {
+	dict := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: utf8Type}
+	o := Options{Schema: &model.Schema{Classes: []string{"no", "yes"}, Positive: 1, Features: []model.Feature{
+		{Name: "n", Kind: model.Continuous}}}, ID: "id", Time: "at", Label: "y", Treated: "t",
+		Goals: []Goal{{Column: "g", Classes: []string{"no", "yes"}}}}
+	names := map[string]func(i int) string{
+		"ids": func(i int) string {
+			return []string{`"id": "a"`, `"id": null`, `"id": "b"`, `"id": "c"`, `"id": "a"`}[i]
+		},
+		"positions": func(i int) string {
+			return fmt.Sprintf(`%q: 1, %q: %d, %q: %s`, ColumnPartition, ColumnOffset, 70+i, ColumnRow,
+				[]string{"3", "-1", "0", "5", "4"}[i])
+		},
+	}
+	rest := []string{`"at": "1970-01-01T00:00:01Z", "y": "yes", "t": "1", "g": "no"`,
+		`"at": null, "y": "no", "t": "0", "g": null`, `"at": "1970-01-01T00:00:02Z", "y": null, "t": null, "g": "yes"`,
+		`"at": null, "y": "perhaps", "t": "1", "g": null`, `"at": "1970-01-01T00:00:03Z", "y": "no", "t": "0", "g": "no"`}
+	for name, of := range names {
+		for _, text := range []arrow.DataType{utf8Type, dict} {
+			fields := []arrow.Field{field("at", text), field("y", text), field("t", text), field("g", text)}
+			if name == "ids" {
+				fields = append(fields, field("id", text))
+			} else {
+				fields = append(fields, field(ColumnPartition, int64Type), field(ColumnOffset, int64Type),
+					field(ColumnRow, int64Type))
+			}
+			read := func(ends ...int) (rows []string, bad []RowError) {
+				var recs []arrow.Record
+				from := 0
+				for _, to := range ends {
+					var lines []string
+					for i := from; i < to; i++ {
+						lines = append(lines, "{"+of(i)+", "+rest[i]+"}")
+					}
+					recs = append(recs, record(t, fields, "["+strings.Join(lines, ",")+"]"))
+					from = to
+				}
+				var l model.Labels
+				bad, err := mustDecoder(t, o).DecodeLabels(&Message{Value: encodeStream(t, recs), Time: 77}, &l)
+				if err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+				for i := range l.N {
+					row := fmt.Sprint(l.Time[i], l.Class[i], l.Outcomes[i], l.Treated[i])
+					if l.ID != nil {
+						row += " " + l.ID[i]
+					} else {
+						row += fmt.Sprint(" ", l.Partition[i], l.Offset[i], l.Row[i])
+					}
+					rows = append(rows, row)
+				}
+				return rows, slices.Clone(bad)
+			}
+			want, refused := read(5)
+			if len(want) != 3 || len(refused) != 2 {
+				t.Fatalf("%s: %q, %v refused: the test says nothing", name, want, refused)
+			}
+			for _, ends := range [][]int{{1, 5}, {2, 4, 5}, {1, 2, 3, 4, 5}, {4, 5}, {0, 3, 3, 5}} {
+				if got, bad := read(ends...); !slices.Equal(got, want) || !slices.Equal(bad, refused) {
+					t.Errorf("%s of type %s cut at %v: %q, refused %v; in one batch %q, %v", name, text, ends, got, bad, want,
+						refused)
+				}
+			}
+		}
+	}
+}
