@@ -5,6 +5,14 @@ import (
 	"math"
 )
 
+// coldGrowth is the factor from the labelled records of a model of the cold start to those of the next one (MODEL.md
+// 5).
+const coldGrowth = math.Sqrt2
+
+// AfterCold is the number of labelled records at which the model after one of n records is made, while a stage starts
+// cold.
+func AfterCold(n float64) float64 { return math.Ceil(coldGrowth * n) }
+
 // coldDoublings bounds how often model 0 is refined.
 const coldDoublings = 4
 

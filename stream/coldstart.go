@@ -17,9 +17,9 @@ import (
 )
 
 // coldStart tells when the trainer makes models of the first records: at the end of the warm-up and whenever their
-// number has doubled, until there are enough for a model that is compared. Each of them is made anew and serves at
-// once: it replaces model 0 of the partitions, or a model of half the records. The first model of a configuration
-// serves at once, of however many records.
+// number has grown enough (model.AfterCold), until there are enough for a model that is compared. Each of them is made
+// anew and serves at once: it replaces model 0 of the partitions, or a model of fewer records. The first model of a
+// configuration serves at once, of however many records.
 type coldStart struct {
 	warmup, limit float64
 	tried         float64 // labelled records at the last attempt
@@ -49,12 +49,12 @@ func (c *coldStart) due(snaps map[int32]*state.Manifest, previous *model.Model) 
 		}
 	}
 	switch {
-	case total < max(c.warmup, 2*c.tried):
+	case total < max(c.warmup, model.AfterCold(c.tried)):
 		return false
 	case previous == nil:
 		return true
 	}
-	return c.early(previous) && total >= 2*seenBy(previous) && total < c.limit
+	return c.early(previous) && total >= model.AfterCold(seenBy(previous)) && total < c.limit
 }
 
 // seenBy is the number of labelled records of the partitions that a model has seen.
@@ -94,7 +94,7 @@ func (t *trainer) begin(ctx context.Context, snaps map[int32]*state.Manifest, pr
 		return err
 	case m == nil:
 		t.lacks(first, fmt.Sprintf("the last fit failed, see the log; the next one comes at %.0f labelled records",
-			2*t.cold.tried))
+			model.AfterCold(t.cold.tried)))
 		return cmp.Or(publishFailure(ctx, t, snaps, t.why), errNotYet)
 	}
 	v := newVerdict(t, clocks(snaps))
@@ -315,11 +315,21 @@ func (p *pipeline) coldSnapshotDue() bool {
 	}
 	if p.mark == 0 {
 		p.mark = math.Ceil(float64(max(o.Spec.Options.Warmup, 1)) / float64(max(t.s.partitions, 1)))
-		for last := t.snap.Last; last != nil && p.mark <= last.Labelled; {
-			p.mark *= 2
+		if last := t.snap.Last; last != nil {
+			p.mark = passMark(p.mark, last.Labelled)
 		}
 	}
 	return n >= p.mark
+}
+
+// passMark returns the mark after a snapshot of n labelled records. Where the snapshot has reached the mark, the next
+// one is counted from the snapshot, as the trainer counts from the records of its model: from a mark that a snapshot
+// has passed by some records, the next snapshot would be as many too small.
+func passMark(mark, n float64) float64 {
+	if mark > 0 && mark <= n {
+		return model.AfterCold(n)
+	}
+	return mark
 }
 
 // sum is the number of labelled records of the snapshots.

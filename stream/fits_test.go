@@ -119,8 +119,8 @@ func TestWorkGrowsWhileAFitLeavesSomethingOut(t *testing.T) {
 	}
 }
 
-// TestWhenAModelOfTheColdStartIsDue: after the warm-up, and at each doubling of its records, until there are enough for
-// a model that is compared.
+// TestWhenAModelOfTheColdStartIsDue: after the warm-up, and whenever its records have grown to AfterCold, until there
+// are enough for a model that is compared.
 func TestWhenAModelOfTheColdStartIsDue(t *testing.T) {
 	o := &Options{Spec: sample.Spec(), FitRecords: 1000} // a warm-up of 50, and a compared model of 800
 	of := func(clocks ...float64) *model.Model {
@@ -142,12 +142,12 @@ func TestWhenAModelOfTheColdStartIsDue(t *testing.T) {
 		{"no record", nil, 0, nil, 0, false, false},
 		{"before the warm-up", []float64{20, 29}, 0, nil, 0, false, false},
 		{"the warm-up", []float64{20, 30}, 0, nil, 0, true, false},
-		{"an attempt that failed", []float64{60, 59}, 0, nil, 60, false, false},
-		{"twice its records", []float64{60, 60}, 0, nil, 60, true, false},
+		{"an attempt that failed", []float64{50, 34}, 0, nil, 60, false, false},
+		{"enough after it", []float64{50, 35}, 0, nil, 60, true, false},
 		{"another configuration's model is served", []float64{20, 30}, 3, nil, 0, false, false},
-		{"not yet doubled", []float64{60, 59}, 1, of(40, 20), 0, false, true},
-		{"doubled", []float64{60, 60}, 1, of(40, 20), 0, true, true},
-		{"doubled, but tried", []float64{60, 60}, 1, of(40, 20), 61, false, true},
+		{"not yet enough", []float64{50, 34}, 1, of(40, 20), 0, false, true},
+		{"enough", []float64{50, 35}, 1, of(40, 20), 0, true, true},
+		{"enough, but tried", []float64{50, 35}, 1, of(40, 20), 61, false, true},
 		{"enough for a compared one", []float64{400, 400}, 1, of(200, 200), 0, false, true},
 		{"nearly enough", []float64{400, 399}, 1, of(200, 199), 0, true, true},
 		{"many more, without a model", []float64{4000, 4000}, 0, nil, 0, true, false},

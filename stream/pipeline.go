@@ -320,9 +320,7 @@ func (p *pipeline) save(x *transaction) {
 		t.snap.Start(t.m.Part, t.s.o.Spec.Options.Fingerprint, t.m.At, t.m.Journal, t.s.format())
 		t.read, t.wrote, t.noting = 0, 0, true
 		p.lastSnap = now
-		for p.mark > 0 && p.mark <= t.m.Part.Labelled() {
-			p.mark *= 2
-		}
+		p.mark = passMark(p.mark, t.m.Part.Labelled())
 		p.pace.Start(now)
 	}
 	if t.snap.Pending() {

@@ -25,8 +25,8 @@ func labelled(spec *model.Spec, n int) *model.Partition {
 	return p
 }
 
-// TestTheColdStartAsksForSnapshots when a partition has its share of the warm-up, and at each doubling, counted on from
-// the newest snapshot.
+// TestTheColdStartAsksForSnapshots when a partition has its share of the warm-up, and whenever its records have grown
+// enough for the next model, counted on from the newest snapshot.
 func TestTheColdStartAsksForSnapshots(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -40,8 +40,9 @@ func TestTheColdStartAsksForSnapshots(t *testing.T) {
 		{"a share of it", 4, -1, 12, false, false}, {"rounded up", 4, -1, 13, false, true},
 		{"no model is ever fitted", 1, -1, 50, true, false},
 		{"a snapshot before the warm-up", 1, 49, 50, false, true},
-		{"a snapshot at the warm-up", 1, 50, 99, false, false}, {"twice the warm-up", 1, 50, 100, false, true},
-		{"a later snapshot", 1, 230, 399, false, false}, {"the next doubling after it", 1, 230, 400, false, true},
+		{"a snapshot at the warm-up", 1, 50, 70, false, false}, {"enough for a model", 1, 50, 71, false, true},
+		{"a later snapshot", 1, 230, 325, false, false}, {"enough after it", 1, 230, 326, false, true},
+		{"a snapshot beyond the mark", 1, 53, 74, false, false}, {"enough after that", 1, 53, 75, false, true},
 		{"one before there are enough for a compared model", 1, 230, 999, false, true},
 		{"enough for it", 1, 230, 1000, false, false},
 	} {

@@ -139,7 +139,7 @@ func TestAModelOfTheFirstRecordsIsRefusedForInvertedLabels(t *testing.T) {
 	if v == nil || v.Reason != model.Inverted || v.Previous != 1 || f.newest() != 1 || f.ready != nil {
 		t.Errorf("%+v, model %d", v, f.newest())
 	}
-	f.waits("before the records have doubled again")
+	f.waits("before there are enough records for the next one")
 	if n := f.fits()["refused"]; n != 1 || f.s.models.Verdict().Number != 1 {
 		t.Errorf("%v refused", n)
 	}

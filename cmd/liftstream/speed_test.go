@@ -76,7 +76,7 @@ func speedSpec(stage *assemble.Stage, components []string) *model.Spec {
 	return &spec
 }
 
-// refits is a schedule of fits: models of the cold start at the warm-up and twice as many records each time, then one
+// refits is a schedule of fits: models of the cold start at the warm-up and at model.AfterCold each time, then one
 // every Fit.Records labelled records. Every model serves; the gate's comparison is left out.
 type refits struct {
 	spec           *model.Spec
@@ -98,7 +98,7 @@ func (r *refits) learnt(b *testing.B, n int64, p *model.Partition) {
 		r.cold = math.MaxInt64
 	case n >= r.cold:
 		fit = model.FitAnew
-		r.cold *= 2
+		r.cold = int64(model.AfterCold(float64(r.cold)))
 	default:
 		return
 	}

@@ -46,7 +46,7 @@ func versions(t *testing.T, spec *model.Spec, src Source, opt Options) (out []st
 	return out, run
 }
 
-// TestWhenModelsCome: those of the cold start at the warm-up and at twice as many records each time, with two classes,
+// TestWhenModelsCome: those of the cold start at the warm-up and at model.AfterCold of it each time, with two classes,
 // until the first fit; then a verdict every Refit records, and each model follows the one before.
 func TestWhenModelsCome(t *testing.T) {
 	spec := stageSpec(testSchema())
@@ -61,11 +61,12 @@ func TestWhenModelsCome(t *testing.T) {
 		want          string
 		fits, refused int
 	}{
-		{"at once", spec, labelled(3100, 0), Options{Refit: 1000}, "0:0 100:1 200:2 400:3 1000:4 2000:5 3000:6", 3, 0},
-		{"one class at first", spec, labelled(1100, 250), Options{Refit: 1000}, "0:0 300:1 600:2 1000:3", 1, 0},
+		{"at once", spec, labelled(3100, 0), Options{Refit: 1000},
+			"0:0 100:1 142:2 201:3 285:4 404:5 572:6 1000:7 2000:8 3000:9", 3, 0},
+		{"one class at first", spec, labelled(1100, 250), Options{Refit: 1000}, "0:0 300:1 425:2 602:3 1000:4", 1, 0},
 		{"late", spec, labelled(1200, 0), Options{Refit: 1000, Delay: 30},
-			"0:0 130:1 230:2 430:3 1030:4", 1, 0},
-		{"refused", &refused, labelled(2100, 0), Options{Refit: 1000}, "0:0 100:1 200:2 400:3", 0, 2},
+			"0:0 130:1 172:2 231:3 315:4 434:5 602:6 1030:7", 1, 0},
+		{"refused", &refused, labelled(2100, 0), Options{Refit: 1000}, "0:0 100:1 142:2 201:3 285:4 404:5 572:6", 0, 2},
 		{"never", spec, labelled(500, 0), Options{}, "0:0", 0, 0},
 		{"few", spec, labelled(130, 0), Options{Refit: 40}, "0:0 32:1 40:2 80:3 120:4", 3, 0},
 	} {

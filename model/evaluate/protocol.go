@@ -25,8 +25,8 @@ type Options struct {
 	Partitions int
 	// Refit is the number of learnt records, of all partitions, between verdicts; 0 = never. A model is fitted
 	// model.Compared(Refit) records before its verdict and compared on those. The next record is scored by the result.
-	// Before the first of these come the models of the cold start, of Options.Warmup records and of twice as many each
-	// time, which serve without a verdict.
+	// Before the first of these come the models of the cold start, of Options.Warmup records and then of the numbers
+	// that model.AfterCold gives, which serve without a verdict.
 	Refit int
 }
 
@@ -379,7 +379,7 @@ func (d *driver) begin(ctx context.Context) error {
 			}
 		}
 	}
-	if d.coldAt *= 2; !made {
+	if d.coldAt = int64(model.AfterCold(float64(d.coldAt))); !made {
 		d.coldAt = d.run.Learnt + d.warmup
 	}
 	if d.coldAt >= int64(d.opt.Refit-model.Compared(d.opt.Refit)) {

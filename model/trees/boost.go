@@ -85,7 +85,8 @@ func (x *grower) round(ctx context.Context) (any bool, err error) {
 }
 
 // mostAlike is the number of times that the standard error of sums of clusters may be that of independent records. Of
-// streams that stand still one fit of 1,600 exceeds it by chance, of electricity and covtype it is 2 to 7 (METHOD.md 4).
+// streams that stand still one fit of 1,600 exceeds it by chance, of electricity and covtype it is 2 to 7 (METHOD.md
+// 4).
 const mostAlike = 1.8
 
 // measure compares the shrunken additive model with it and the trees of the chosen rounds, on the records that neither
