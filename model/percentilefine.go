@@ -45,7 +45,7 @@ func (s *steps) add(fine uint8) {
 		m.at[fine]++
 		return
 	}
-	at, _ := slices.BinarySearch(s.few, fine)
+	at := stepsBelow(s.few, fine)
 	if s.few = slices.Insert(s.few, at, fine); len(s.few) < mostFew {
 		return
 	}
@@ -75,8 +75,8 @@ func (s *steps) drop(fine uint8) {
 		s.many = nil
 		return
 	}
-	at, ok := slices.BinarySearch(s.few, fine)
-	if !ok {
+	at := stepsBelow(s.few, fine)
+	if at == len(s.few) || s.few[at] != fine {
 		return
 	}
 	s.few = slices.Delete(s.few, at, at+1)
@@ -93,15 +93,30 @@ func (s *steps) below(fine uint8) (below, same int32) {
 		}
 		return below, m.at[fine]
 	}
-	lo, ok := slices.BinarySearch(s.few, fine)
-	if !ok {
+	lo := stepsBelow(s.few, fine)
+	rest := s.few[lo:]
+	switch {
+	case len(rest) == 0 || rest[0] != fine:
 		return int32(lo), 0
+	case fine == fineSteps-1:
+		return int32(lo), int32(len(rest))
 	}
-	hi := len(s.few)
-	if fine < fineSteps-1 {
-		hi, _ = slices.BinarySearch(s.few, fine+1)
+	return int32(lo), int32(stepsBelow(rest, fine+1))
+}
+
+// stepsBelow is the number of ascending steps below one. It has no branch that depends on them: half of these would be
+// guessed wrong.
+func stepsBelow(few []uint8, fine uint8) (n int) {
+	for rest := len(few); rest > 0; {
+		half := (rest + 1) / 2
+		next := n + half
+		if few[next-1] >= fine {
+			next = n
+		}
+		n = next
+		rest -= half
 	}
-	return int32(lo), int32(hi - lo)
+	return n
 }
 
 // stepOf is the step of score k of n in a bucket of which nothing more is known: they lie evenly.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -156,5 +158,33 @@ func TestGoldenSteps(t *testing.T) {
 	}
 	if below, same := q.of(1).fine[5].below(9); below != 2 || same != 1 {
 		t.Errorf("steps %v", q.of(1).fine[5])
+	}
+}
+
+// TestStepsBelow: the search without branches finds the place that a binary search finds, of every length and step.
+func TestStepsBelow(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 2))
+	for n := range 70 {
+		few := make([]uint8, n)
+		for i := range few {
+			few[i] = uint8(r.IntN(min(1+n*4, fineSteps)))
+		}
+		slices.Sort(few)
+		s := steps{few: few}
+		for fine := range fineSteps {
+			want, _ := slices.BinarySearch(few, uint8(fine))
+			if got := stepsBelow(few, uint8(fine)); got != want {
+				t.Fatalf("%d steps of %v below %d, want %d", got, few, fine, want)
+			}
+			same := 0
+			for _, x := range few {
+				if int(x) == fine {
+					same++
+				}
+			}
+			if lo, n := s.below(uint8(fine)); int(lo) != want || int(n) != same {
+				t.Fatalf("%d below %d and %d there of %v, want %d and %d", lo, fine, n, few, want, same)
+			}
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 
 	"liftstream/model"
@@ -136,14 +137,20 @@ func holder(s *Stage, partition int) (*task, error) {
 func (p Phase) answers() bool { return p == Running || p == Paused || p == Draining }
 
 // answerAsked answers the questions that wait before a record of a message. Each such record makes room for one of a
-// question, and a question may take more than there is: the records after it make up for that.
+// question, and a question may take more than there is: the records after it make up for that. Then it makes way for
+// those who asked: each is the next to run on the processor of the task, which would go on with the message for up to
+// ten milliseconds where the other processors are busy.
 func answerAsked(t *task) {
 	t.answerable = min(t.answerable+1, answeredRows)
+	if t.answerable <= 0 || len(t.questions) == 0 {
+		return
+	}
 	for t.answerable > 0 && len(t.questions) > 0 { // nobody else receives them
 		q := <-t.questions
 		t.answerable -= q.batch.N
 		q.answer(t)
 	}
+	runtime.Gosched()
 }
 
 // answer answers a question whose asker still waits.

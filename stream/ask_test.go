@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -213,4 +214,41 @@ func TestQuestionsAreAnsweredBeforeEachRow(t *testing.T) {
 			t.Error("it does not look for the end after a slice")
 		}
 	})
+}
+
+// TestAnAskerRunsBeforeTheNextRow: on a single processor one who was answered goes on at once, and not when the task
+// has done its message. The scheduler passes a few over, for fairness.
+func TestAnAskerRunsBeforeTheNextRow(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	s := &Stage{o: Options{Now: time.Now, Spec: &model.Spec{Schema: &model.Schema{}}}}
+	x := &task{s: s, course: working, questions: make(chan *question, 1)}
+	x.m = &replay.Machine{}
+	x.board.o = &s.o
+	const rows = 200
+	var done atomic.Int64
+	atOnce := 0
+	var askers sync.WaitGroup
+	x.during(t.Context(), "events", &txn.Record{}, 0, func(more func(row int) bool) {
+		for row := range rows {
+			var on atomic.Bool
+			askers.Go(func() {
+				q := &question{batch: &model.Batch{N: 1}, done: make(chan struct{})}
+				x.questions <- q
+				<-q.done // there is no state: the answer is an error
+				on.Store(true)
+				done.Add(1)
+			})
+			for len(x.questions) == 0 {
+				runtime.Gosched()
+			}
+			more(row)
+			if on.Load() {
+				atOnce++
+			}
+		}
+	})
+	askers.Wait()
+	if done.Load() != rows || atOnce < rows*3/4 {
+		t.Errorf("of %d askers, of whom %d were answered, %d went on before the next row", rows, done.Load(), atOnce)
+	}
 }

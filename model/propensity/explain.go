@@ -118,14 +118,15 @@ func (s *Scorecard) Lift(pending []float64, target int32, i int) float64 {
 	if s.axes == nil || len(pending) != s.memorySize() {
 		return math.NaN()
 	}
-	m := s.memoryOf(pending)
-	if !m.structured() || !(s.records(i, s.cells[i]) > 0) {
+	at := s.slots * s.margins
+	shared, structured := pending[:at], pending[at] == 1
+	if !structured || !(s.records(i, s.cells[i]) > 0) {
 		return math.NaN()
 	}
 	if quickly(&s.weights, i) {
-		return quickLift(&s.weights, i, m.shared, s.dirs[0])
+		return quickLift(&s.weights, i, shared, s.dirs[0])
 	}
-	return s.shownLift(i, int(target), s.towards(i, m.shared), s.dirs[:s.margins])
+	return s.shownLift(i, int(target), s.towards(i, shared), s.dirs[:s.margins])
 }
 
 // Apportion returns the contribution of values, one a class, in input j of the other components to the log-odds of the

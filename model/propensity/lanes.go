@@ -1,5 +1,7 @@
 package propensity
 
+import "math"
+
 // The sums of the two-class path over horizons and cards, four numbers at once where the processor can (lanes). The
 // plain loops give the same bits, so that states and scores do not depend on the processor.
 
@@ -166,6 +168,21 @@ func sigmoids(x []float64) {
 	}
 	for i, z := range x {
 		x[i] = sigmoid(z)
+	}
+}
+
+// exponentials replaces each number by its exponential.
+func exponentials(x []float64) {
+	some := fused && len(x) >= 4
+	for _, v := range x {
+		some = some && math.Abs(v) < 700
+	}
+	if some {
+		expLanes(&x[0], len(x))
+		x = x[len(x)&^3:]
+	}
+	for i, v := range x {
+		x[i] = math.Exp(v)
 	}
 }
 

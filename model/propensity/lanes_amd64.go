@@ -5,7 +5,7 @@ import "golang.org/x/sys/cpu"
 // lanes says that the processor computes four numbers at once.
 var lanes = cpu.X86.HasAVX2
 
-// fused says that math.Exp has the bits of sigmoidLanes, which fuses multiplications and additions where it does.
+// fused says that math.Exp has the bits of sigmoidLanes and expLanes, which fuse multiplications and additions.
 var fused = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
 // logLanes is logs of whole fours, up to the first four of which some number is not a normal positive one. It returns
@@ -33,6 +33,11 @@ func stepLanes(w *pair, x *float64, use *[cards]uint64, n int, sq, step *[cards]
 //
 //go:noescape
 func sigmoidLanes(x *float64, n int)
+
+// expLanes is exponentials of whole fours of numbers within 700; at most three numbers at the end stay as they are.
+//
+//go:noescape
+func expLanes(x *float64, n int)
 
 // featureLanes is addFeature of n log-lifts; side is nil where the neighbour has no part.
 //

@@ -136,6 +136,16 @@ func TestLanesHaveThePlainBits(t *testing.T) {
 			t.Fatalf("round %d: sigmoid of %v is %v, want %v", round, raw[i], got[i], want[i])
 		}
 
+		for i := range got {
+			got[i] = raw[i] * 40
+		}
+		copy(want, got)
+		exponentials(got)
+		plainly(func() { exponentials(want) })
+		if i := sameBits(got, want); i >= 0 {
+			t.Fatalf("round %d: exponential of %v is %v, want %v", round, raw[i]*40, got[i], want[i])
+		}
+
 		edges := numbers(n, func() float64 { return float64(r.IntN(12)) })
 		slices.Sort(edges)
 		v := float64(r.IntN(14)-1) + float64(r.IntN(2))/2

@@ -17,4 +17,5 @@ func belowLanes(*float64, int, float64) int                                     
 func effectLanes(*[cards]float64, *pair, *float64, int, *pair, *pair, float64, *pair, float64) float64 {
 	panic("no lanes")
 }
-func quickLanes(*quickArgs) { panic("no lanes") }
+func quickLanes(*quickArgs)  { panic("no lanes") }
+func expLanes(*float64, int) { panic("no lanes") }

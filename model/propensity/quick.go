@@ -13,8 +13,9 @@ const quickWidth = 4
 type quickLifts struct {
 	done []bool // of each four
 	all  []quickFigures
-	room []float64 // horizons x 4 figures x quickWidth
-	none []float64 // counts of no cell
+	exps [][2 * quickWidth]float64 // of each four: z of changeOf, then exp(-change)
+	room []float64                 // horizons x 4 figures x quickWidth
+	none []float64                 // counts of no cell
 }
 
 // quickFigures are those of four features.
@@ -51,6 +52,7 @@ var _ [quickSize]struct{} = [unsafe.Sizeof(quickArgs{})]struct{}{}
 func newQuickLifts(features, horizons, counts int) quickLifts {
 	n := (features + quickWidth - 1) / quickWidth
 	return quickLifts{done: make([]bool, n), all: make([]quickFigures, n),
+		exps: make([][2 * quickWidth]float64, n),
 		room: make([]float64, horizons*4*quickWidth), none: make([]float64, counts)}
 }
 
@@ -86,6 +88,11 @@ func prepare(s *weights, i int, x []float64, dir float64) {
 	}
 	quickLanes(&a)
 	q.all[g], q.done[g] = a.quickFigures, true
+	exps := &q.exps[g]
+	for l, weight := range a.weight {
+		exps[l], exps[quickWidth+l] = -a.base[l]/weight, -((0 + dir*a.ref[l]) / weight)
+	}
+	exponentials(exps[:])
 }
 
 // quickLift is shownLift of feature i by its quick figures.
@@ -93,15 +100,13 @@ func quickLift(s *weights, i int, x []float64, dir float64) float64 {
 	if !s.quick.done[i/quickWidth] {
 		prepare(s, i, x, dir)
 	}
-	q, l := &s.quick.all[i/quickWidth], i%quickWidth
-	weight := q.weight[l]
-	change, z := (0+dir*q.ref[l])/weight, math.Exp(-q.base[l]/weight)
+	q, exps, l := &s.quick.all[i/quickWidth], &s.quick.exps[i/quickWidth], i%quickWidth
+	change, z, fall := (0+dir*q.ref[l])/q.weight[l], exps[l], exps[quickWidth+l]
 	base, bound := 1/(1+z), s.told*s.told
 	of := sums{q.plus[l], q.minus[l], true}
 	if is, sure := beyond(change*change*base*(1-base), bound, of); sure && !is {
 		return math.NaN() // nor does less tell
 	}
-	fall := math.Exp(-change)
 	change = surely(change, fall, base)
 	is, sure := beyond(change*change*base*(1-base), bound, of)
 	if !sure {

@@ -294,7 +294,9 @@ func refuse(w http.ResponseWriter, err error) int {
 }
 
 func send(w http.ResponseWriter, code int, b []byte) {
+	b = append(b, '\n')
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
 	w.WriteHeader(code)
-	_, _ = w.Write(append(b, '\n'))
+	_, _ = w.Write(b)
 }
