@@ -417,3 +417,28 @@ func TestTextsInMemoryAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestTheCurveOfASegmentHasTheWindowsOfAll: a last window of half a window's records is one, a shorter one is none.
+func TestTheCurveOfASegmentHasTheWindowsOfAll(t *testing.T) {
+	for _, n := range []int{1, 49, 50, 149, 150, 151, 200, 2000, 2049, 2100, 2101} {
+		m, s := &groupMeter{o: GroupOptions{Least: 1}}, NewSet(2)
+		in := make([]bool, n)
+		for i := range n {
+			m.records = append(m.records, groupRecord{index: int64(3 * i), p: .3, weight: 1})
+			in[i] = i%2 == 0
+			if err := s.Add(int64(3*i), []float64{.7, .3}, 0, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got, want []int64
+		for _, p := range m.curve(in) {
+			got = append(got, p.Records)
+		}
+		for _, p := range s.Curve() {
+			want = append(want, p.Records)
+		}
+		if !slices.Equal(got, want) || len(got) == 0 {
+			t.Errorf("%d records: the windows of a segment end at %d, those of all at %d", n, got, want)
+		}
+	}
+}

@@ -155,8 +155,36 @@ func TestMomentsAreThoseOfTheNewUnits(t *testing.T) {
 	}
 }
 
+// TestTheOthersTellOfLevelsWithACellAlone: of more levels than there are cells, the contribution of the other
+// partitions has those that have a cell here, after the first model and after a later one.
+func TestTheOthersTellOfLevelsWithACellAlone(t *testing.T) {
+	s, ex := crowd(4000, 26, true, beyondCode)
+	c := newCluster(t, s, model.NewLevels(s), 2)
+	for n, x := range ex {
+		c.learn(n%2, x)
+		if n != 2999 && n != len(ex)-1 {
+			continue
+		}
+		c.fit()
+		for p, live := range c.live {
+			here, others, without := live.cur.feat[1].further, live.away.feat[1].further, 0
+			for _, x := range c.seen[1-p] {
+				if level := live.features[1].beyond(live.levels, x.Row[1]); level != 0 && here.find(level) < 0 {
+					without++
+					if others.find(level) >= 0 {
+						t.Fatalf("%d records, partition %d: level %d has no cell but counts among the others", n+1, p, level)
+					}
+				}
+			}
+			if without == 0 {
+				t.Fatalf("%d records, partition %d: all levels have a cell: the test says nothing", n+1, p)
+			}
+		}
+	}
+}
+
 // TestOthersAddToALevelOnceItHasACell: a level of the others that finds no cell here is no part of their contribution.
-// When it has one later, they add to it, and take nothing out first.
+// When it has one later, they add to it, and take nothing out first. A level that they have no more leaves its cell.
 func TestOthersAddToALevelOnceItHasACell(t *testing.T) {
 	p := newPlan(Default(), manyLevels(1, 2))
 	sets, one := uint32(p.further/furtherWays), ones(len(p.half))
@@ -173,7 +201,11 @@ func TestOthersAddToALevelOnceItHasACell(t *testing.T) {
 		return &x
 	}
 	add := others()
+	add.addLevel(&p.layout, 7, of(4), one) // the others have it now, and not later
 	own.exchangeFurther(&p.layout, add, nil)
+	if got := own.further.counts(7); !slices.Equal(got, of(4)) {
+		t.Errorf("a level of the others alone counts %v", got)
+	}
 	if own.further.find(weak) >= 0 || add.further.find(weak) >= 0 || add.further.find(5) < 0 {
 		t.Errorf("a level without a cell is in cell %d here and %d of the others", own.further.find(weak),
 			add.further.find(weak))
@@ -184,6 +216,9 @@ func TestOthersAddToALevelOnceItHasACell(t *testing.T) {
 		t.Errorf("level %d loses its cell, not the weakest one", lost)
 	}
 	own.exchangeFurther(&p.layout, others(), add.further)
+	if own.further.find(7) >= 0 {
+		t.Error("a level that nobody has any more keeps its cell")
+	}
 	for level, want := range map[uint32]float64{weak: 1 + 3, 5: 10 + 2, 5 + 2*sets: 12} {
 		if got := own.further.counts(level); !slices.Equal(got, of(want)) {
 			t.Errorf("level %d counts %v, want %v of each", level, got, want)

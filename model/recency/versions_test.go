@@ -47,4 +47,7 @@ func TestAChunkThatChangesGetsAnotherVersion(t *testing.T) {
 	if next.Carry(s); look(next, "a carry-over") == 0 {
 		t.Fatal("nothing is carried over")
 	}
+	if next.Evicted() != s.Evicted() {
+		t.Errorf("%d evicted ids are carried over of %d", next.Evicted(), s.Evicted())
+	}
 }

@@ -130,6 +130,36 @@ func TestAheadTakesTheSharesOfTheNewest(t *testing.T) {
 	}
 }
 
+// TestAheadWeighsRecords: where half of the newest records go the other way, their weights say what the trees gain.
+func TestAheadWeighsRecords(t *testing.T) {
+	for _, c := range []struct {
+		turned float64 // weight of those that go the other way; the others have the rest of 2
+		gains  bool
+	}{{.1, true}, {1.9, false}} {
+		at := 0
+		rows, class := table(3000, 4, 8, func(x []float64) float64 {
+			at++
+			same := above(x[0]) == above(x[1])
+			if same != (at > 2400 && at%2 == 0) {
+				return .9
+			}
+			return .1
+		})
+		ev := numbered(rows, class)
+		for i := 2400; i < len(rows); i++ {
+			if ev.Weight[i] = 2 - c.turned; i%2 == 1 { // record i was drawn at i + 1
+				ev.Weight[i] = c.turned
+			}
+		}
+		o := Default()
+		s := shape{leaves: o.Leaves, least: least, curvature: curvature, ridge: ridge, rate: o.Rate}
+		gain, err := ahead(t.Context(), coded(ev), s, outcome{rounds: 20, start: make([]float64, 5)})
+		if err != nil || c.gains && !(gain > .1) || !c.gains && !(gain < -.1) {
+			t.Errorf("turned records weigh %v: gain %v, error %v", c.turned, gain, err)
+		}
+	}
+}
+
 // TestFewMovingRecords: a few records of a stream that moves have no trees.
 func TestFewMovingRecords(t *testing.T) {
 	for _, c := range []struct {
