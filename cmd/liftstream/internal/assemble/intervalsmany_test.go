@@ -206,6 +206,21 @@ func TestIntervalsOfManyTruths(t *testing.T) {
 		{kind: "crossed", rate: .12, n: 4000, low: .93, high: .97, long: true},
 		{kind: "crossed", rate: .02, n: 4000, low: .95, high: .99, long: true},
 		{kind: "crossed", rate: .4, n: 4000, low: .89, high: .93, long: true},
+		{kind: "40/0", rate: .12, n: 4000, file: true, low: .94, high: .98, long: true},
+		{kind: "40/0", rate: .02, n: 1000, file: true, low: .98, high: 1, long: true},
+		{kind: "40/0", rate: .02, n: 4000, file: true, low: .98, high: 1, long: true},
+		{kind: "40/0", rate: .4, n: 1000, file: true, low: .85, high: .89, long: true},
+		{kind: "40/0", rate: .4, n: 4000, file: true, low: .93, high: .97, long: true},
+		{kind: "40/4", rate: .12, n: 4000, file: true, low: .94, high: .98, long: true},
+		{kind: "40/4", rate: .02, n: 1000, file: true, low: .98, high: 1, long: true},
+		{kind: "40/4", rate: .02, n: 4000, file: true, low: .97, high: 1, long: true},
+		{kind: "40/4", rate: .4, n: 1000, file: true, low: .91, high: .95, long: true},
+		{kind: "steps", rate: .12, n: 4000, low: .94, high: .98, long: true},
+		{kind: "steps", rate: .02, n: 4000, low: .94, high: .98, long: true},
+		{kind: "steps", rate: .4, n: 4000, low: .91, high: .95, long: true},
+		{kind: "40/4", rate: .12, n: 20000, file: true, low: .97, high: 1, long: true},
+		{kind: "additive", rate: .12, n: 20000, file: true, low: .97, high: 1, long: true},
+		{kind: "40/4", rate: .4, n: 4000, file: true, low: .97, high: .99, long: true},
 		{kind: "additive", rate: .12, n: 4000, file: true, all: true, low: .96, high: 1, long: true},
 		{kind: "additive", rate: .12, n: 4000, all: true, low: .98, high: 1, long: true},
 	} {
@@ -215,7 +230,8 @@ func TestIntervalsOfManyTruths(t *testing.T) {
 		if testing.Short() {
 			t.Skip("SKIPPED under -short: fits of thousands of records")
 		}
-		got, more := 0., "local: off\nkernel: off\n"
+		var got float64
+		more := "local: off\nkernel: off\n"
 		if c.all {
 			more = ""
 		}
