@@ -122,6 +122,11 @@ func (x *Builder) fit(ctx context.Context, evidence func() *Evidence) (*Model, e
 	ev := evidence()
 	whole := *ev
 	whole.Whole, whole.Work = true, FileWork
+	var held foretold
+	if x.spec.Options.Interval > 0 {
+		held = newForetold(len(x.spec.Schema.Classes))
+		whole.held = held.take
+	}
 	parts, err := fitParts(ctx, x.spec, &whole, nil, nil)
 	if err != nil {
 		return nil, err
@@ -131,6 +136,11 @@ func (x *Builder) fit(ctx context.Context, evidence func() *Evidence) (*Model, e
 	m.Info = Info{Records: ev.Len(), Verdict: noVerdict(o.Gate), Exchangeable: ev.Exchangeable}
 	for _, w := range ev.Weight {
 		m.Info.Weight += w
+	}
+	if x.spec.Options.Interval > 0 {
+		if m.Parts[PartMisfit], err = misfitPart(x.spec, m, ev.labelled(ev.Class), &held); err != nil {
+			return nil, err
+		}
 	}
 	return m, nil
 }

@@ -55,6 +55,8 @@ type Evidence struct {
 	// Strict asks for all of the work or none: a Fit for which Work is too little returns ErrTooMuchWork.
 	Strict bool
 
+	held func(i int, p []float64) // see Foretold; nil = nobody asks
+
 	component string      // whose Fit reads it
 	narrowed  *narrowings // of the fit
 	told      *tellings   // of the fit; nil = every component asks for itself
@@ -161,6 +163,14 @@ func Visit[C Component](e *Evidence, empty func() C, visit func(partition int32,
 		}
 	}
 	return nil
+}
+
+// Foretold takes note of the propensities, by class, that the Fit of a scorecard without states has foretold for record
+// i before it learnt the record, or from the others alone. p is not kept.
+func (e *Evidence) Foretold(i int, p []float64) {
+	if e.held != nil {
+		e.held(i, p)
+	}
 }
 
 // Row copies record i into dst, which must have one cell a feature.

@@ -71,7 +71,9 @@ func fitScorecard(
 	if err != nil {
 		return nil, fmt.Errorf("fitting %s: %w", name, err)
 	}
-	part, err := spec.Scorecard.Fit(ctx, ev.of(name, states), in, previous.part(name))
+	of := ev.of(name, states)
+	of.held = ev.held
+	part, err := spec.Scorecard.Fit(ctx, of, in, previous.part(name))
 	if err != nil {
 		return nil, fmt.Errorf("fitting %s: %w", name, err)
 	}
@@ -80,7 +82,7 @@ func fitScorecard(
 
 // of returns the evidence with the states of one component.
 func (e Evidence) of(name string, states States) *Evidence {
-	e.component = name
+	e.component, e.held = name, nil
 	if states != nil {
 		e.States = ComponentStates{states, sectionOf(name)}
 	}

@@ -57,7 +57,7 @@ func keepsRecords(s *Spec, f Factory) bool {
 // MayHoldRecords reports whether a part of the model is that of a Forgetter, or of a component that the Spec lacks, as
 // of one that is off by now: nobody tells whether that one keeps records.
 func MayHoldRecords(s *Spec, m *Model) bool {
-	known := map[string]bool{PartPercentile: true, PartPercentileFine: true}
+	known := map[string]bool{PartPercentile: true, PartPercentileFine: true, PartMisfit: true}
 	if s.Scorecard != nil {
 		known[s.Scorecard.Name()] = true
 	}

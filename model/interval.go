@@ -15,12 +15,13 @@ const misfitRise = 4
 
 // intervalOf is that of the propensity of the target of the score in entry i, see misfit:
 //
-//	1/(1 + exp(-ln(p/(1-p)) -+ z sqrt(max(variance, misfitWeight g misfit))))
+//	1/(1 + exp(-z -+ u sqrt(max((1 + max(b, 0))^2 variance, misfitWeight g misfit) + b^2 (z - c)^2)))
 //
-// with the two-sided normal quantile z of Options.Interval, and g = (1 + h(1-h)/(p(1-p)))/2, at most misfitRise, h
-// being the base rate: the misfit is a mean by p(1-p), and errors of the log-odds are larger where that is small. The
-// larger of the two counts, not their sum: the misfit has the errors in it that come of the number of the records. It
-// takes note of the score.
+// with z = ln(p/(1-p)), the two-sided normal quantile u of Options.Interval, the slope b and the center c of lean, and
+// g = (1 + h(1-h)/(p(1-p)))/2, at most misfitRise, h being the base rate: the misfit is a mean by p(1-p), and errors of
+// the log-odds are larger where that is small. Where the log-odds ought to be steeper, so ought the contributions of
+// which the variance is made. The larger of variance and misfit counts, not their sum: the misfit has the errors in it
+// that come of the number of the records. It takes note of the score.
 func intervalOf(p *Partition, out *Scores, i int) Interval {
 	varied, able := p.scorer.scorecard.(Varied)
 	if !p.trained || !able {
@@ -32,9 +33,10 @@ func intervalOf(p *Partition, out *Scores, i int) Interval {
 	target := out.Target[i]
 	h := p.scorer.scorecard.BaseRate(target)
 	rise := min((1+h*(1-h)/(q*(1-q)))/2, misfitRise)
-	variance := max(varied.Variance(target, q, p.misfit.effect), misfitWeight*rise*p.misfit.square)
+	d, odds := p.misfit, q/(1-q)
+	steeper, off := 1+max(d.slope, 0), d.slope*(math.Log(odds)-d.center)
+	variance := max(steeper*steeper*varied.Variance(target, q, d.effect), misfitWeight*rise*d.square) + off*off
 	by := math.Exp(math.Sqrt2 * math.Erfinv(p.spec.Options.Interval) * math.Sqrt(variance))
-	odds := q / (1 - q)
 	return Interval{odds / (odds + by), 1 - 1/(1+odds*by)}
 }
 

@@ -177,6 +177,11 @@ func install(p *Partition, m *Model, to *move) error {
 	if err != nil {
 		return err
 	}
+	misfit, err := p.misfit.adopt(m, p.clock)
+	if err != nil {
+		return err
+	}
+	p.misfit = misfit
 	p.percent.rebase(scores, steps, p.self)
 	p.sample.recode(to.recode)
 	p.store.recode(to.recode)

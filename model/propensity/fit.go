@@ -214,6 +214,7 @@ func (p fitter) train(ctx context.Context, axes []axis, ev *evidence, use func(i
 			ev.Without(&ex, inputs)
 		}
 		s.Score(row, inputs, pending, prob)
+		ev.Foretold(i, prob)
 		s.LearnScored(&ex, inputs, pending)
 	}
 	return s.share(0), nil

@@ -250,6 +250,15 @@ func (w *whole) choose(ctx context.Context, s *Scorecard) (setting, error) {
 			}
 		}
 	}
+	p := make([]float64, w.classes)
+	for f, d := range held {
+		for n, i := range w.rows {
+			if i%wholeFolds == f {
+				w.foretell(s, d.z[n*w.margins:(n+1)*w.margins], p)
+				w.ev.Foretold(i, p)
+			}
+		}
+	}
 	return best, nil
 }
 
@@ -272,6 +281,30 @@ func (w *whole) calibrateAll(s *Scorecard, z, odds []float64, y int, weight floa
 			s.cal.learn(s.cal.table(s.cur.knot, k*K+c), v, hit, weight)
 		}
 	}
+}
+
+// foretell writes the propensities of a held-out record of margins z: the mean of the raw log-odds, of many classes the
+// log-scores, and of those that the calibration of s makes of them, as all cards share it.
+func (w *whole) foretell(s *Scorecard, z, p []float64) {
+	K := w.margins
+	if K == 1 {
+		v := (z[0] + s.cal.calibrated(s.cal.table(s.cur.knot, 0), z[0], s.unit)) / 2
+		p[1] = sigmoid(v)
+		p[0] = 1 - p[1]
+		return
+	}
+	raw, sum := make([]float64, K), 0.
+	restOdds(z, p)
+	copy(raw, z)
+	softmax(raw)
+	for c := range p {
+		p[c] = sigmoid(s.cal.calibrated(s.cal.table(s.cur.knot, c), p[c], s.unit))
+		sum += p[c]
+	}
+	for c := range p {
+		p[c] = (math.Log(raw[c]) + math.Log(p[c]/sum)) / 2
+	}
+	softmax(p)
 }
 
 // loss is the log-loss of the records of a fold.
