@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -107,6 +108,32 @@ func TestGoalsOfLabels(t *testing.T) {
 		}
 		if strings.Join(got, " ") != c.want || len(bad) != c.bad || c.bad > 0 && bad[0].Reason != ReasonLabel {
 			t.Errorf("%s: %s with bad rows %v, want %s and %d", c.lines, got, bad, c.want, c.bad)
+		}
+	}
+}
+
+// TestLabelsOfOneGoal: the column of any one goal makes a message one of labels, whichever goal it is; without the
+// label and without a goal it is dead.
+func TestLabelsOfOneGoal(t *testing.T) {
+	who := field("who", arrow.BinaryTypes.String)
+	for column, want := range map[string]string{"clicked": "-1-", "left": "--1", "y": "1--", "other": ""} {
+		text := "yes"
+		if column == "left" {
+			text = "1"
+		}
+		row := `[{"who": "a", "` + column + `": "` + text + `"}]`
+		rec := record(t, []arrow.Field{who, field(column, arrow.BinaryTypes.String)}, row)
+		var l model.Labels
+		bad, err := mustDecoder(t, goalOptions(InputArrow)).DecodeLabels(
+			&Message{Value: encodeStream(t, []arrow.Record{rec})}, &l)
+		if want == "" {
+			if e := (*MessageError)(nil); !errors.As(err, &e) || e.Reason != ReasonSchema {
+				t.Errorf("%s: %v", column, err)
+			}
+			continue
+		}
+		if err != nil || len(bad) > 0 || l.N != 1 || shown(l.Class[0], l.Outcomes, 0) != want {
+			t.Errorf("%s: %v, bad rows %v, %d labels", column, err, bad, l.N)
 		}
 	}
 }

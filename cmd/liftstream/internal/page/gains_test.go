@@ -123,4 +123,15 @@ func TestWhatMovesTheScores(t *testing.T) {
 	if n := m.of[model.TermOf(0)].n / m.records; n > .5 {
 		t.Errorf("old reasons weigh %v", n)
 	}
+	// Sizes and signs fade as the numbers do: the mean and the share of the raising ones stay what they are.
+	up := &model.Scores{}
+	up.Reset(1, 2)
+	up.Why, up.WhyEnd = []model.Reason{{Feature: 0, Effect: .5}}, []int32{1}
+	var raising moved
+	for range 3 * movedRecords {
+		raising.add(s, up, 0)
+	}
+	if got := raising.movers(); len(got) != 1 || got[0].Effect != .5 || got[0].Up != 1 {
+		t.Errorf("reasons that all raise by .5: %+v", got)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"liftstream/model/evaluate"
 	"liftstream/model/report"
 )
 
@@ -41,6 +42,44 @@ func TestReportOfAnIntervalBelowOne(t *testing.T) {
 		}
 		if strings.Contains(b.String(), report.IntervalNote) != want {
 			t.Errorf("an interval that begins at %v:\n%s", low, b.String())
+		}
+	}
+}
+
+// TestOneValidatedProfileIsEnough for a report that speaks of the validation, whichever profile it is.
+func TestOneValidatedProfileIsEnough(t *testing.T) {
+	for _, among := range [][]int{{2, 0}, {0, 2}, {2, 2}} {
+		var b strings.Builder
+		r := &report.Report{}
+		for _, n := range among {
+			r.Profiles = append(r.Profiles, report.Profile{Class: "yes", ValidatedLift: 2, ValidatedAmong: n})
+		}
+		if err := reportProfiles(&b, r, "yes"); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), "none confirmed on records held back") {
+			t.Errorf("validated among %v:\n%s", among, b.String())
+		}
+	}
+}
+
+// TestTheReasonsOfOneGroupHaveAHeading, whichever group has some; without reasons there is none.
+func TestTheReasonsOfOneGroupHaveAHeading(t *testing.T) {
+	some := []evaluate.GroupReason{{Feature: "age", Share: .5}}
+	for _, c := range []struct {
+		groups []evaluate.Group
+		want   bool
+	}{
+		{[]evaluate.Group{{Group: "a", Reasons: some}, {Group: "b"}}, true},
+		{[]evaluate.Group{{Group: "a"}, {Group: "b", Reasons: some}}, true},
+		{[]evaluate.Group{{Group: "a"}, {Group: "b"}}, false},
+	} {
+		var b strings.Builder
+		if err := groupTable(&b, c.groups, 10, false); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(b.String(), "reasons") != c.want || strings.Contains(b.String(), "age 50 %") != c.want {
+			t.Errorf("a heading %v, want %v:\n%s", !c.want, c.want, b.String())
 		}
 	}
 }
