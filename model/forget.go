@@ -205,6 +205,9 @@ func (f *forgetting) waiting() {
 				gone = append(gone, &moved)
 			} else {
 				f.found.Remains++
+				if !f.places[place{w.offset, w.row}] {
+					forgetFirst(f.p, w.Row)
+				}
 			}
 		})
 		if held && part.open == nil {
@@ -217,6 +220,8 @@ func (f *forgetting) waiting() {
 		if f.found.Waiting++; w.learnt {
 			f.learnt = append(f.learnt, w.record)
 			f.know(learningOf(&w.record))
+		} else {
+			forgetFirst(f.p, w.Row)
 		}
 		s.remove(s.at(w.number))
 	}
@@ -294,6 +299,7 @@ func (f *forgetting) means(who uint64, at learning) bool {
 func (f *forgetting) takeBack(r *record) {
 	p := f.p
 	f.taken[learningOf(r)] = true
+	forgetFirst(p, r.Row)
 	if !(r.Weight > 0) || r.Class < 0 && r.Outcomes == 0 {
 		return
 	}
@@ -313,11 +319,15 @@ func (f *forgetting) takeBack(r *record) {
 		p.counts.sum[r.Class] = max(p.counts.sum[r.Class]-r.Weight, 0)
 		p.counts.square = max(p.counts.square-r.Weight*r.Weight, 0)
 	}
+}
+
+// forgetFirst takes a scored record out of the first values of the uplift and the misfit.
+func forgetFirst(p *Partition, row Row) {
 	if p.uplift != nil {
-		p.uplift.forget(r.Row)
+		p.uplift.forget(row)
 	}
 	if p.misfit != nil {
-		p.misfit.forget(r.Row)
+		p.misfit.forget(row)
 	}
 }
 

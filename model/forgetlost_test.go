@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"liftstream/model"
@@ -163,5 +164,60 @@ func TestNoComponentHoldsAForgottenRecord(t *testing.T) {
 		if bytes.Contains(m.Parts[f.Name()], binary.LittleEndian.AppendUint64(nil, math.Float64bits(odd))) {
 			t.Errorf("%s of the next model holds the value", f.Name())
 		}
+	}
+}
+
+// TestTheFirstValuesOfCellsAreForgotten: the uplift and the misfit hold the values of the first records, of which they
+// will cut cells. Those of a forgotten record leave them, be it learnt, waiting for its label or of weight 0.
+func TestTheFirstValuesOfCellsAreForgotten(t *testing.T) {
+	spec := newSpec(func(o *model.Options) {
+		o.Interval, o.Control = .9, model.Control{Share: .5, Uplift: true}
+	})
+	value := binary.LittleEndian.AppendUint64(nil, math.Float64bits(odd))
+	for name, edit := range map[string]func(b *model.Batch, i int){
+		"learnt":      func(*model.Batch, int) {},
+		"waiting":     func(b *model.Batch, i int) { b.Label[i] = model.Unlabelled },
+		"of weight 0": func(b *model.Batch, i int) { b.Weight[i] = 0 },
+	} {
+		p := model.NewPartition(spec, 0)
+		feed(p, 0, 60, 20, func(b *model.Batch) {
+			b.Weight = slices.Repeat([]float64{1}, b.N)
+			for i := range b.N {
+				if b.Row[i] == 30 || b.Row[i] == 50 {
+					b.ID[i], b.Columns[0].Float[i] = "gone", odd+float64(b.Row[i]-30)
+					edit(b, i)
+				}
+			}
+		})
+		for _, forgotten := range []bool{false, true} {
+			if forgotten {
+				model.Forget(p, erasure(1, "gone"))
+			}
+			for _, section := range []string{"uplift", "misfit"} {
+				if got := bytes.Contains(p.Snapshot()[section], value); got == forgotten {
+					t.Errorf("%s, forgotten %v: %s holds the value: %v", name, forgotten, section, got)
+				}
+			}
+		}
+	}
+}
+
+// TestARecordThatTheSampleLetGoIsTakenBack: a learnt record that waits for a correction leaves the counts also where
+// neither the tail nor the reservoir has it any more.
+func TestARecordThatTheSampleLetGoIsTakenBack(t *testing.T) {
+	spec := newSpec(func(o *model.Options) {
+		o.TailBytes, o.ReservoirBytes, o.WaitBytes, o.WaitWindow = 1, 1, 1<<26, 0
+	})
+	p := model.NewPartition(spec, 0)
+	feed(p, 0, 9000, 500, nil)
+	before, square := model.ClassCounts(p)
+	want := slices.Clone(before)
+	want[rows(5, 1).Label[0]]--
+	found, _ := model.Forget(p, erasure(1, "c5"))
+	if found != (model.Forgotten{Waiting: 1, Counts: 1}) {
+		t.Errorf("found %+v", found)
+	}
+	if sum, now := model.ClassCounts(p); !slices.Equal(sum, want) || now != square-1 {
+		t.Errorf("the classes count %v and squares of %v, want %v and %v", sum, now, want, square-1)
 	}
 }

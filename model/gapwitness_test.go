@@ -21,6 +21,9 @@ func TestAContradictedGapLosesItsOldestWitness(t *testing.T) {
 	if at(10*time.Second) || s.n != witnesses-2 {
 		t.Fatalf("%d witnesses of a gap are left of %d, one of which was contradicted", s.n, witnesses-1)
 	}
+	if at(-time.Hour) || s.n != witnesses-2 {
+		t.Errorf("%d witnesses are left after a time that is no nearer to the present than they are", s.n)
+	}
 	if at(48*time.Hour+10*time.Second) || s.now != begin+int64(10*time.Second) {
 		t.Fatalf("stream time passes a gap of %d witnesses", s.n)
 	}

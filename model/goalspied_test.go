@@ -104,6 +104,9 @@ func TestACorrectionOfAGoalLeavesTheOthers(t *testing.T) {
 		if c := p.Labels(label); c.Corrected != 1 || c.Learnt+c.Repeated != 0 {
 			t.Fatalf("goal %d turned: %+v", turned, c)
 		}
+		if ex := learntAt(p, record); ex.Outcomes != told || ex.Class != rows(record, 1).Label[0] {
+			t.Errorf("goal %d turned: the tail has class %d and outcomes %b, want %b", turned, ex.Class, ex.Outcomes, told)
+		}
 		if turned == 1 { // the first goal is turned back with it
 			for k, s := range spies {
 				if len(s.learnt) != 1 || len(s.retracted) != 1 || s.learnt[0].Class != told.Of(k) {
@@ -121,6 +124,51 @@ func TestACorrectionOfAGoalLeavesTheOthers(t *testing.T) {
 		}
 		if c := p.Labels(label); c.Repeated != 1 || len(own.learnt) != 1 {
 			t.Errorf("the same label again: %+v", c)
+		}
+	}
+}
+
+// learntAt is the record of the tail with that clock.
+func learntAt(p *model.Partition, clock int) model.Example {
+	for _, ex := range model.LearntExamples(p) {
+		if ex.Clock == float64(clock) {
+			return *ex
+		}
+	}
+	return model.Example{Class: model.UnknownClass}
+}
+
+// TestAClassThatComesAfterTheGoals of its record is learnt once, and may be corrected like any other.
+func TestAClassThatComesAfterTheGoals(t *testing.T) {
+	spec, _, _ := spyGoals(func(o *model.Options) { o.WaitWindow = 0 })
+	p := model.NewPartition(spec, 0)
+	const record = 150
+	feed(p, 0, 200, 100, func(b *model.Batch) {
+		withGoals(b)
+		for i := range b.N {
+			if b.Row[i] == record {
+				b.Label[i] = model.Unlabelled
+			}
+		}
+	})
+	goals := learntAt(p, record).Outcomes
+	before, _ := model.ClassCounts(p)
+	before = slices.Clone(before)
+	for _, c := range []struct {
+		class int32
+		want  model.LabelCounts
+	}{{1, model.LabelCounts{Learnt: 1}}, {1, model.LabelCounts{Repeated: 1}}, {0, model.LabelCounts{Corrected: 1}}} {
+		got := p.Labels(&model.Labels{N: 1, Class: []int32{c.class}, ID: rows(record, 1).ID})
+		if got != c.want {
+			t.Errorf("class %d counts as %+v, want %+v", c.class, got, c.want)
+		}
+		if ex := learntAt(p, record); ex.Class != c.class || ex.Outcomes != goals {
+			t.Errorf("class %d: the tail has class %d and outcomes %b, want %b", c.class, ex.Class, ex.Outcomes, goals)
+		}
+		want := slices.Clone(before)
+		want[c.class]++
+		if sum, _ := model.ClassCounts(p); !slices.Equal(sum, want) {
+			t.Errorf("class %d: the classes count %v, want %v", c.class, sum, want)
 		}
 	}
 }
