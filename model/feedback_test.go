@@ -311,7 +311,7 @@ func TestGoldenUntreated(t *testing.T) {
 // TestGoldenUplift: a stage that estimates the uplift goes on from its bytes, which stay as they are, scores of records
 // are those of before it in all but the uplift, and restored states score alike.
 func TestGoldenUplift(t *testing.T) {
-	const file = "testdata/uplift-1"
+	const file, before = "testdata/uplift-2", "testdata/uplift-1"
 	share := model.Control{Share: .2, Seed: 3, Uplift: true}
 	run := campaign{effect: 1, n: 2000, seed: 4, treat: func(_, _, _, draw float64) bool { return draw < .5 }}
 	p, plain := model.NewPartition(campaignSpec(share), 0), model.NewPartition(campaignSpec(model.Control{Share: .2,
@@ -330,7 +330,7 @@ func TestGoldenUplift(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, now := wire.NewReader(golden), wire.NewReader(sections["uplift"])
-	if r.Uvarint() != 1 || now.Uvarint() != 1 {
+	if r.Uvarint() != 2 || now.Uvarint() != 2 {
 		t.Fatal("another format")
 	}
 	for part, n := range []int{0, 12, 17, 153} { // first values, cuts, effects, covariance
@@ -344,13 +344,19 @@ func TestGoldenUplift(t *testing.T) {
 			}
 		}
 	}
-	sections["uplift"] = golden
-	q, err := model.RestorePartition(campaignSpec(share), sections)
+	former, err := os.ReadFile(before)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(q.Snapshot()["uplift"], golden) {
-		t.Error("the golden bytes are not written as they were read")
+	for _, b := range [][]byte{former, golden} {
+		sections["uplift"] = b
+		q, err := model.RestorePartition(campaignSpec(share), sections)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(q.Snapshot()["uplift"], b) {
+			t.Error("the golden bytes are not written as they were read")
+		}
 	}
 	again, err := model.RestorePartition(campaignSpec(share), p.Snapshot())
 	if err != nil {

@@ -90,7 +90,7 @@ func scoreRecord(p *Partition, out *Scores, i int) {
 		scoreUntrained(p.spec, &p.counts, out, i)
 	}
 	if p.uplift != nil {
-		p.uplift.meet(p.row)
+		p.uplift.meet(p.row, p.levels)
 		out.Uplift = append(out.Uplift, p.uplift.score(p.row, p.levels))
 	}
 	if p.spec.Options.Effects {

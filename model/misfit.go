@@ -80,7 +80,7 @@ func (d *misfit) resize(n int) {
 // meet takes note of a record that was scored: its values for the cuts, and the contributions of its features, the
 // first of the reasons; nil where a model is missing.
 func (d *misfit) meet(row Row, reasons []Reason) {
-	d.fewCells.meet(row)
+	d.fewCells.meet(row, nil)
 	if len(reasons) < len(d.effect) {
 		return
 	}

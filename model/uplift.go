@@ -39,7 +39,7 @@ type uplift struct {
 func newUplift(s *Schema) *uplift {
 	used := min(len(s.Features), (upliftSize-1)/2)
 	cells := min(max((upliftSize-1)/max(used, 1), 2), upliftCells)
-	u := &uplift{fewCells: fewCells{schema: s, cells: cells}, size: 1 + used*cells}
+	u := &uplift{fewCells: fewCells{schema: s, cells: cells, apart: true}, size: 1 + used*cells}
 	for f := range used {
 		u.of = append(u.of, f)
 	}
@@ -139,11 +139,19 @@ func (u *uplift) learn(row Row, levels *Levels, positive bool, p float64, t Trea
 // sectionUplift is the name of the section of the uplift; states of stages without it have none.
 const sectionUplift = "uplift"
 
-// upliftFormat is the version of the binary form of that section.
-const upliftFormat = 1
+// upliftFormat is the version of the binary form of that section, hashedUplift the one before, in which levels do not
+// stand apart.
+const (
+	upliftFormat = 2
+	hashedUplift = 1
+)
 
 func (u *uplift) append(b []byte) []byte {
-	b = wire.AppendUvarint(b, upliftFormat)
+	format := uint64(upliftFormat)
+	if !u.apart {
+		format = hashedUplift
+	}
+	b = wire.AppendUvarint(b, format)
 	b = u.fewCells.append(b)
 	b = wire.AppendFloats(b, u.mean)
 	var lower []float64
@@ -156,8 +164,9 @@ func (u *uplift) append(b []byte) []byte {
 
 func (u *uplift) read(b []byte) error {
 	r := wire.NewReader(b)
-	if f := r.Uvarint(); r.Err() == nil && f != upliftFormat {
-		return fmt.Errorf("format %d, this build reads %d", f, upliftFormat)
+	format := r.Uvarint()
+	if r.Err() == nil && format != upliftFormat && format != hashedUplift {
+		return fmt.Errorf("format %d, this build reads %d and %d", format, hashedUplift, upliftFormat)
 	}
 	first, cuts := r.Floats(), r.Floats()
 	lower := make([]float64, u.size*(u.size+1)/2)
@@ -180,6 +189,7 @@ func (u *uplift) read(b []byte) error {
 	if err := u.take(first, cuts); err != nil {
 		return err
 	}
+	u.apart = format == upliftFormat
 	for i, at := 0, 0; i < u.size; i++ {
 		at += copy(u.cov[i*u.size:], lower[at:at+i+1])
 		if u.cov[i*u.size+i] < 0 {

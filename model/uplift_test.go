@@ -2,7 +2,9 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"testing"
 
 	"liftstream/model/wire"
@@ -43,7 +45,7 @@ func TestUpliftIsARidgeRegression(t *testing.T) {
 	square, seen := 0., 0.
 	for i := range 3000 {
 		row := upliftRow(levels, i)
-		u.meet(row)
+		u.meet(row, levels)
 		p, chance, weight, treatment := .1+.3*upliftDraw(i, 4), .2+.5*upliftDraw(i, 5), .5+upliftDraw(i, 6), Untreated
 		d := -chance
 		if upliftDraw(i, 7) < chance {
@@ -137,7 +139,7 @@ func TestUpliftFindsWhatIsPlanted(t *testing.T) {
 			if math.IsNaN(x) {
 				x = 0
 			}
-			u.meet(row)
+			u.meet(row, levels)
 			p := .3 + .1*x
 			treated := upliftDraw(i, 4) < .5
 			if c.best {
@@ -173,7 +175,7 @@ func TestUpliftKnowsNothingAtFirst(t *testing.T) {
 		if s := u.score(upliftRow(levels, i), levels); !math.IsNaN(s.Value) || !math.IsNaN(s.Low) || !math.IsNaN(s.High) {
 			t.Fatalf("record %d: %+v", i, s)
 		}
-		u.meet(upliftRow(levels, i))
+		u.meet(upliftRow(levels, i), levels)
 	}
 	want := 1.959964 * math.Sqrt(.25+3*.01/4) // of a row with three features that score
 	if s := u.score(upliftRow(levels, 0), levels); s.Value != 0 || math.Abs(s.High-want) > 1e-9 || s.Low != -s.High {
@@ -187,7 +189,7 @@ func TestUpliftKnowsNothingAtFirst(t *testing.T) {
 		t.Errorf("200 features take %d effects", u.size)
 	}
 	for range firstRecords {
-		u.meet(make(Row, 4))
+		u.meet(make(Row, 4), levels)
 	}
 }
 
@@ -198,7 +200,7 @@ func TestUpliftStates(t *testing.T) {
 	u := newUplift(upliftSchema)
 	learn := func(u *uplift, i int) {
 		row := upliftRow(levels, i)
-		u.meet(row)
+		u.meet(row, levels)
 		u.learn(row, levels, upliftDraw(i, 5) < .3, .3, Treatment(1+i%2), .5, 1)
 	}
 	for i := range 600 {
@@ -254,12 +256,72 @@ func TestUpliftStates(t *testing.T) {
 		"an effect too few": form(0, inner, u.size-1, 1, 1), "a part of a record": form(3, 0, u.size, 1, 1),
 		"too many records": form(4*firstRecords+4, 0, u.size, 1, 1), "a negative variance": form(0, inner, u.size, -1, 1),
 		"not a number": form(0, inner, u.size, math.NaN(), 1), "infinite": form(0, inner, u.size, 1, math.Inf(1)),
-		"negative squares": form(0, inner, u.size, 1, -1), "format": {2}} {
+		"negative squares": form(0, inner, u.size, 1, -1), "format": {3}} {
 		if err := newUplift(upliftSchema).read(b); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
 	if err := newUplift(upliftSchema).read(form(0, inner, u.size, 1, 1)); err != nil {
 		t.Errorf("a state as it may be: %v", err)
+	}
+}
+
+// TestFrequentLevelsStandApart: the most frequent levels have a cell each, whatever their texts and numbers are, and
+// the others one of theirs. A state of the format before keeps its cells.
+func TestFrequentLevelsStandApart(t *testing.T) {
+	schema := &Schema{Features: []Feature{{Name: "v", Kind: Nominal}}, Classes: []string{"no", "yes"}}
+	for most := 1; most <= 40; most++ {
+		for _, form := range []string{"%d", "plan %d", "%d.5", "a%[1]db%[1]d"} {
+			levels, turned := NewLevels(schema), NewLevels(schema)
+			u, v := newUplift(schema), newUplift(schema)
+			text := func(i int) string { return fmt.Sprintf(form, i%most) }
+			for i := range most {
+				turned.Code(0, text(most-1-i))
+			}
+			row := func(l *Levels, i int) Row { return Row{Cell(l.Code(0, text(i)))} }
+			for i := range firstRecords {
+				u.meet(row(levels, i*i), levels)
+				v.meet(row(turned, i*i), turned)
+			}
+			number := map[int]int{} // of the records of a level
+			for i := range firstRecords {
+				number[i*i%most]++
+			}
+			cells, alone := map[int]int{}, 0 // the most frequent level of each cell
+			for level := range number {
+				cell := u.cell(0, row(levels, level), levels)
+				if cell != v.cell(0, row(turned, level), turned) || cell < 0 || cell > u.cells-2 {
+					t.Fatalf("%s of %d: cell %d, by other numbers %d", form, most, cell, v.cell(0, row(turned, level), turned))
+				}
+				cells[cell] = max(cells[cell], number[level])
+			}
+			counts := slices.Sorted(maps.Values(number))
+			want := 0
+			for _, n := range counts[max(len(counts)-(u.cells-1), 0):] {
+				want += n
+			}
+			for _, n := range cells {
+				alone += n
+			}
+			if alone != want {
+				t.Errorf("%s of %d: the cells of %v have %v at most, %d in all, want %d", form, most, number, cells, alone, want)
+			}
+		}
+	}
+	levels, u := NewLevels(schema), newUplift(schema)
+	u.apart = false
+	for i := range firstRecords {
+		u.meet(Row{Cell(levels.Code(0, fmt.Sprint(i%8)))}, levels)
+	}
+	q := newUplift(schema)
+	if err := q.read(u.append(nil)); err != nil || q.apart || q.append(nil)[0] != hashedUplift {
+		t.Errorf("a state of format %d: apart %v, %v", hashedUplift, q.apart, err)
+	}
+	var cells []int
+	for level := range 8 {
+		cells = append(cells, q.cell(0, Row{float64(level)}, levels))
+	}
+	if want := []int{3, 4, 1, 4, 3, 3, 1, 3}; !slices.Equal(cells, want) {
+		t.Errorf("the levels 0 to 7 have the cells %v, want those of the former build, %v", cells, want)
 	}
 }
