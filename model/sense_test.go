@@ -71,60 +71,6 @@ func TestWhichLabelsLookInverted(t *testing.T) {
 	}
 }
 
-// TestExchangedClassesOfSeveralAreSeen: two of ten, two pairs, three in turn, and neither a class that is called as
-// another one, nor classes that the model does not tell apart.
-func TestExchangedClassesOfSeveralAreSeen(t *testing.T) {
-	names := strings.Split("abcdefghij", "")
-	swap := func(pairs ...int) func(c int) int {
-		return func(c int) int {
-			for i, x := range pairs {
-				if x == c {
-					return pairs[i^1]
-				}
-			}
-			return c
-		}
-	}
-	for name, c := range map[string]struct {
-		right float64
-		as    func(class int) int
-		want  string // the part that is found; "none"
-	}{
-		"as they were":    {.8, swap(), "none"},
-		"two of ten":      {.8, swap(3, 7), ` of the classes "d", "h"`},
-		"two pairs":       {.8, swap(3, 7, 0, 1), ` of the classes "a", "b"`},
-		"two, weak":       {.6, swap(3, 7), ` of the classes "d", "h"`},
-		"all in pairs":    {.8, func(c int) int { return c ^ 1 }, ""},
-		"d is called h":   {.8, func(c int) int { return []int{0, 1, 2, 7, 4, 5, 6, 7, 8, 9}[c] }, "none"},
-		"nobody can tell": {.1, swap(3, 7), "none"},
-		"three in turn": {.8, func(c int) int { return []int{0, 1, 2, 4, 5, 3, 6, 7, 8, 9}[c] },
-			` of the classes "d", "e", "f"`},
-	} {
-		all := labelledAs(2000, 10, c.right, c.as)
-		s, found := turned(all, names, latest(all, 10))
-		if found != (c.want != "none") || found && (s.Of != c.want || !s.Inverted()) {
-			t.Errorf("%s: found %v, %s, low %.3f", name, found, &s, s.Low)
-		}
-	}
-	all := labelledAs(600, 4, .7, swap())
-	part := among(all, []int{1, 3})
-	n := 0
-	for i := range all {
-		if k := all[i].class; k == 1 || k == 3 {
-			x := part[n]
-			q1, q3 := math.Exp(-all[i].loss[1]), math.Exp(-all[i].loss[3])
-			if x.class != k/2 || x.time != all[i].time || x.weight != all[i].weight ||
-				math.Abs(x.loss[0]+math.Log(q1/(q1+q3))) > 1e-12 || math.Abs(x.loss[1]+math.Log(q3/(q1+q3))) > 1e-12 {
-				t.Fatalf("record %d: %+v of %+v", i, x, all[i])
-			}
-			n++
-		}
-	}
-	if n != len(part) {
-		t.Errorf("%d records among the classes, want %d", len(part), n)
-	}
-}
-
 // TestOneSidedLabelsAreSeen: a class that never comes, although the model expects enough of it, and not where its
 // labels come at other times than the newest.
 func TestOneSidedLabelsAreSeen(t *testing.T) {

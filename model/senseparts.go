@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 )
 
 // partLosses are records of one partition with the losses of a model.
@@ -96,16 +95,13 @@ func (x *partLosses) turned(classes []string) (Sense, bool) {
 }
 
 // turned looks for labels that look inverted or one-sided: all of these records, which stand in the order of their
-// times, or the newest half of them, quarter and so on, and in each of these all classes, or those that change places
-// with one another. last has the latest time of any record of a class. It reports whether it found any.
+// times, or the newest half of them, quarter and so on. last has the latest time of any record of a class. It reports
+// whether it found any.
 func turned(all []classLosses, classes []string, last []int64) (Sense, bool) {
 	for ; ; all = all[len(all)/2:] {
 		s := senseOf(all, len(classes))
 		s.cease(all, classes, last)
 		if s.Inverted() {
-			return s, true
-		}
-		if s, found := turnedClasses(all, classes); found {
 			return s, true
 		}
 		if len(all) < 2*leastSense {
@@ -116,9 +112,10 @@ func turned(all []classLosses, classes []string, last []int64) (Sense, bool) {
 
 // cease looks for a class of which there is no record, where the model as published expects leastCeased among at least
 // leastSense. A record of the class that is newer than the oldest of these says that its labels come at other times, as
-// where those of one class come once a night.
+// where those of one class come once a night. Of more than two classes one may well cease for a while, as they do on
+// covtype.
 func (s *Sense) cease(all []classLosses, classes []string, last []int64) {
-	if len(all) < leastSense {
+	if len(all) < leastSense || len(classes) != 2 {
 		return
 	}
 	expected := make([]float64, len(classes))
@@ -132,62 +129,4 @@ func (s *Sense) cease(all []classLosses, classes []string, last []int64) {
 			s.Ceased, s.Expected = classes[c], expected[c]
 		}
 	}
-}
-
-// turnedClasses looks for some classes of several whose labels are exchanged with one another, while those of the
-// others are not. Beside the labels of the others, the loss by these may well be below that of the base rates. So the
-// records of these classes count alone, by their propensities within these classes,
-//
-//	q'_c = q_c / sum_d q_d,
-//
-// each cycle of the cheapest exchange of all classes by itself.
-func turnedClasses(all []classLosses, classes []string) (Sense, bool) {
-	if len(classes) < 3 || len(all) == 0 {
-		return Sense{}, false
-	}
-	to := exchange(costs(all, len(classes)), len(classes))
-	seen := make([]bool, len(classes))
-	for first := range to {
-		var cycle []int
-		for c := first; !seen[c]; c = to[c] {
-			seen[c] = true
-			cycle = append(cycle, c)
-		}
-		if len(cycle) < 2 || len(cycle) == len(classes) {
-			continue
-		}
-		slices.Sort(cycle)
-		s := senseOf(among(all, cycle), len(cycle))
-		if !s.Inverted() {
-			continue
-		}
-		var names []string
-		for _, c := range cycle {
-			names = append(names, fmt.Sprintf("%q", classes[c]))
-		}
-		s.Of = " of the classes " + strings.Join(names, ", ")
-		return s, true
-	}
-	return Sense{}, false
-}
-
-// among are the records of these classes with their losses among these alone; classes are numbered anew.
-func among(all []classLosses, classes []int) (out []classLosses) {
-	for i := range all {
-		x := &all[i]
-		k := slices.Index(classes, int(x.class))
-		if k < 0 {
-			continue
-		}
-		sum := 0.
-		for _, c := range classes {
-			sum += math.Exp(-x.loss[c])
-		}
-		l := classLosses{time: x.time, class: int32(k), weight: x.weight, loss: make([]float64, len(classes))}
-		for j, c := range classes {
-			l.loss[j] = x.loss[c] + math.Log(sum)
-		}
-		out = append(out, l)
-	}
-	return out
 }
