@@ -190,7 +190,7 @@ func TestNetOfTopics(t *testing.T) {
 	if r := command(t, "bootstrap", "-c", w.file, before); r.status != cli.StatusDone {
 		t.Fatal(r.err)
 	}
-	for i, args := range [][]string{{"topics", "describe"}, {"model", "list"}, {"model", "show", "4"},
+	for i, args := range [][]string{{"topics", "describe"}, {"model", "list"}, {"model", "show", "5"},
 		{"inspect", "--topic", "model"}, {"inspect", "--topic", "state"}, {"dead", "list"},
 		{"model", "export", "4", "--format", "csv", "--out", "-"}, {"model", "freeze", "--why", "a test"}, {"model", "list"},
 		{"model", "pin", "4"}, {"model", "unfreeze"}, {"model", "rollback", "9"}, {"model", "list"}} {
