@@ -42,7 +42,7 @@ func (e *ScoreEncoder) Answers(
 	if a.columns == nil {
 		for k := range e.columns {
 			f := &e.columns[k]
-			a.columns = append(a.columns, ColumnInfo{Name: f.name, Kind: kindOf(f.typ), Type: f.typ.String()})
+			a.columns = append(a.columns, columnInfo(f.name, f.typ))
 			a.types = append(a.types, f.typ)
 		}
 		a.built, a.input = make([]builder, len(e.columns)), make([]arrow.Array, len(e.columns))
@@ -60,7 +60,7 @@ func (e *ScoreEncoder) Answers(
 			return nil, fmt.Errorf("encoding answers: %s: %w", f.name, err)
 		}
 		if t := a.input[k].DataType(); !arrow.TypeEqual(t, a.types[k]) {
-			a.types[k], a.columns[k].Kind, a.columns[k].Type = t, kindOf(t), t.String()
+			a.types[k], a.columns[k] = t, columnInfo(f.name, t)
 		}
 	}
 	e.scored = scored{}

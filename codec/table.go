@@ -55,9 +55,13 @@ func (t *Table) Columns() []ColumnInfo {
 	fields := t.rec.Schema().Fields()
 	out := make([]ColumnInfo, len(fields))
 	for i, f := range fields {
-		out[i] = ColumnInfo{Name: f.Name, Kind: kindOf(f.Type), Type: f.Type.String(), Exact: exactBelow(f.Type)}
+		out[i] = columnInfo(f.Name, f.Type)
 	}
 	return out
+}
+
+func columnInfo(name string, t arrow.DataType) ColumnInfo {
+	return ColumnInfo{Name: name, Kind: kindOf(t), Type: t.String(), Exact: exactBelow(t)}
 }
 
 func kindOf(t arrow.DataType) ValueKind {

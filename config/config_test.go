@@ -108,7 +108,7 @@ func TestFullFile(t *testing.T) {
 	want.Propensity.Monotone = map[string]Direction{"age": DirectionUp}
 	want.Propensity.BaseRates = map[string]float64{"no": .88, "yes": .12}
 	want.Labels = &Labels{Window: Duration(7 * 24 * time.Hour), OnExpiry: "drop", Late: LateCorrect,
-		Correct: Duration(7 * 24 * time.Hour), Match: MatchNewest, MaxBytes: 256 << 20}
+		Correct: Duration(7 * 24 * time.Hour), Match: MatchNewest, MaxBytes: 320 << 20}
 	want.Dedup = &Dedup{By: DedupByID, Window: Duration(time.Hour), MaxBytes: 16 << 20}
 	want.Control = &Control{Share: 0.05, By: ControlByID, Seed: 1, Treated: "called", Learn: ControlLearnAll,
 		Uplift: ControlUpliftOff}

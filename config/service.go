@@ -19,7 +19,7 @@ type Labels struct {
 	// Match says which records a label by an id means, of those of the id that wait: newest, first, by record.time, or
 	// all. Default newest. A record never becomes on_expiry where another one of its id has got the label.
 	Match Match `yaml:"match"`
-	// MaxBytes bounds the records that wait in one partition. Default 256MiB; at the bound the oldest leave unlearnt,
+	// MaxBytes bounds the records that wait in one partition. Default 320MiB; at the bound the oldest leave unlearnt,
 	// under any OnExpiry, and are counted. 'liftstream lint' says how many records fit.
 	MaxBytes ByteSize `yaml:"max_bytes"`
 }
@@ -29,7 +29,7 @@ const OnExpiryDrop = "drop"
 
 func (l *Labels) setDefaults() {
 	*l = Labels{Window: Duration(7 * day), OnExpiry: OnExpiryDrop, Late: LateCorrect, Match: MatchNewest,
-		MaxBytes: 256 << 20}
+		MaxBytes: 320 << 20}
 }
 
 // Dedup says which events are duplicates. A record of the same id whose time is at most Window away from that of an

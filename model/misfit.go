@@ -23,7 +23,7 @@ const (
 )
 
 // misfit tells how far propensities are off, beyond the number of their records (MODEL.md 9). It belongs to the
-// partition alone and is no part of a Model.
+// partition; a Model of files has one as well (PartMisfit).
 type misfit struct {
 	fewCells           // of the first scored features
 	effect   []float64 // of each scored feature: the mean square of its contributions

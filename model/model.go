@@ -25,7 +25,7 @@ type Model struct {
 	Marks map[int32]Mark
 	// Shares holds the same for the scorecard's part alone, where that has seen more (Renew); nil = Marks.
 	Shares map[int32]Mark
-	// Parts by Factory.Name, PartPercentile and PartPercentileFine.
+	// Parts by Factory.Name, PartPercentile, PartPercentileFine and PartMisfit.
 	Parts map[string][]byte
 	// Info describes the fit in words and numbers: shown by inspect, never needed to score.
 	Info Info

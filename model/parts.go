@@ -60,6 +60,7 @@ type pendingPart struct {
 	live              int           // entries
 	high              place         // the last of its entries, gone ones included
 	size              int64         // bytes of all but scores, of a sealed part
+	left              int           // gone, of a sealed part
 	version           uint64        // of the entries
 	scoresVersion     uint64
 	columns           *partColumns // as they were read last; nil = not, or too long ago
@@ -96,12 +97,15 @@ const mostChanges = 192
 // sparse reports whether so much of a packed part belongs to records that have left that the part is packed anew: a
 // quarter of its records.
 func (p *pendingPart) sparse() bool {
-	kept, gone := 0, 0
+	return p.gone() >= max(mostChanges, p.kept.count(pendingChunk)/4)
+}
+
+// gone is the number of records of a packed part that have left.
+func (p *pendingPart) gone() (n int) {
 	for i := range p.kept {
-		kept += bits.OnesCount64(p.kept[i])
-		gone += bits.OnesCount64(p.kept[i] &^ p.alive[i])
+		n += bits.OnesCount64(p.kept[i] &^ p.alive[i])
 	}
-	return gone >= max(mostChanges, kept/4)
+	return n
 }
 
 // reckon returns the bytes that a sealed part is reckoned to take.

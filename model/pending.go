@@ -122,12 +122,32 @@ func (s *pendingStore) evict() *waiting {
 			repack(&s.entryQueue, p, s.first) // its bytes are free a quarter at a time
 			continue
 		}
-		return s.pop()
+		if !s.squeeze() {
+			return s.pop()
+		}
 	}
 	if s.level > 0 && s.scores < s.limit/16 && rowBytes(s)+4*s.scores < s.limit {
 		s.level-- // for records to come
 	}
 	return nil
+}
+
+// squeezed is the part of the packed records that may have left when the store is full, 1 in so many.
+const squeezed = 16
+
+// squeeze packs the oldest part anew of which so many records have left, where so many of all have. The part in which
+// the queue begins is about to go. It returns false where there is none.
+func (s *pendingStore) squeeze() bool {
+	if s.gone*squeezed <= s.live {
+		return false
+	}
+	for k := 1; k < len(s.parts); k++ {
+		if p := s.parts[k]; p != nil && p.open == nil && p.left*squeezed > p.live {
+			repack(&s.entryQueue, p, (s.first/pendingChunk+uint64(k))*pendingChunk)
+			return true
+		}
+	}
+	return false
 }
 
 // scoreShare is the share of the bound that the memories of scores have for themselves, 1 in so many.
@@ -250,7 +270,7 @@ func (s *pendingStore) settle() {
 // compact closes the gaps.
 func (s *pendingStore) compact() {
 	old := s.entryQueue
-	s.first, s.parts, s.lows, s.live, s.bytes, s.scores = s.next, nil, nil, 0, 0, 0
+	s.first, s.parts, s.lows, s.live, s.gone, s.bytes, s.scores = s.next, nil, nil, 0, 0, 0, 0
 	separate(&s.entryQueue)
 	old.each(func(w *waiting) bool {
 		moved := *w

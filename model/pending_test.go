@@ -166,6 +166,42 @@ func TestAFullStoreLosesLittleAtOnce(t *testing.T) {
 	}
 }
 
+// TestAFullStoreKeepsNoRoomForThoseThatLeft: a fifth of the records gets its label, too few for a part to be packed
+// anew by itself. The first record that leaves for want of room does so when hardly any room is held for these, in a
+// restored store at the same record.
+func TestAFullStoreKeepsNoRoomForThoseThatLeft(t *testing.T) {
+	var at [2]int64
+	for restart := range 2 {
+		r := newPendingStore(400_000, 0)
+		for i := int64(0); ; i++ {
+			waits(r, i*i, "")
+			if r.evict() != nil {
+				at[restart] = i
+				break
+			}
+			if back := i - 900; back > 0 && back%5 == 0 {
+				r.remove(r.find("", place{back * back, 0}, false))
+			}
+			if restart > 0 && i%1700 == 0 {
+				r = restored(t, r)
+			}
+		}
+		gone := 0
+		for k, p := range r.parts {
+			if p != nil && p.open == nil && k > 0 {
+				gone += p.kept.count(pendingChunk) - p.live
+			}
+		}
+		if gone > r.live/squeezed+pendingChunk/5 || r.live < 8*pendingChunk {
+			t.Errorf("restart %d: the first record leaves with %d records in the store and room for %d that left", restart,
+				r.live, gone)
+		}
+	}
+	if at[0] != at[1] {
+		t.Errorf("the first record leaves at record %d, and %d of a restored store", at[0], at[1])
+	}
+}
+
 // TestRoomKeepsIdsAlone: ids come as parts of one text of their batch, which must not live on in the one record that
 // waits.
 func TestRoomKeepsIdsAlone(t *testing.T) {

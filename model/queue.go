@@ -12,6 +12,7 @@ type entryQueue struct {
 	first   uint64         // number of the oldest entry
 	next    uint64         // number of the next one
 	live    int            // entries
+	gone    int            // records that have left and are packed still
 	parts   []*pendingPart // from that of first on; nil = all gaps
 	lows    []place        // of the first entry of each part, or one before it
 	last    place          // of the newest entry
@@ -265,9 +266,9 @@ func (s *entryQueue) pack(p *pendingPart, entries []*waiting) {
 
 // resize brings the bytes of the store up to date after a change of a sealed part.
 func (s *entryQueue) resize(p *pendingPart) {
-	size := p.reckon()
-	s.bytes += size - p.size
-	p.size = size
+	size, gone := p.reckon(), p.gone()
+	s.bytes, s.gone = s.bytes+size-p.size, s.gone+gone-p.left
+	p.size, p.left = size, gone
 }
 
 // changed takes note of a change of a sealed part, and packs it anew, or some of its columns, after many. The oldest
@@ -444,6 +445,6 @@ func (s *entryQueue) forget(w *waiting) {
 		s.changed(p, w.number)
 		return
 	}
-	s.bytes -= p.size
+	s.bytes, s.gone = s.bytes-p.size, s.gone-p.left
 	s.parts[w.number/pendingChunk-s.first/pendingChunk] = nil
 }

@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// SenseRecords bounds the newest labelled records, over all partitions, that SenseOf looks at.
+// SenseRecords bounds the newest labelled records, over all partitions, that SenseOf looks at together. Of each
+// partition by itself it looks at twice as many as its share, or 2 leastSense where that is more.
 const SenseRecords = 2000
 
 // InvertedFor is the number of labelled records, over all partitions, after which a stream is taken at its word: its

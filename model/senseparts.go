@@ -13,7 +13,7 @@ type partLosses struct {
 	partition int32
 	since     []classLosses // newest ones since the model
 	before    []classLosses // as many just before it, as far as the tail has them
-	last      []int64       // latest time of any record of a class since the model
+	last      []int64       // latest time of any record up to the last learnt one of a class, since the model
 }
 
 // read scores the newest take records of a partition, of n since the model m, and take before these n. The partition
@@ -61,9 +61,11 @@ func (x *partLosses) read(ctx context.Context, spec *Spec, m *Model, state store
 		return err
 	}
 	x.last = latest(nil, len(prob))
+	newest := int64(math.MinInt64)
 	for at := s.tail.next - min(n, uint64(s.tail.len())); at < s.tail.next; at++ {
 		if k := at % s.tail.capacity; s.tail.class[k] >= 0 && !s.tail.emptied(at) {
-			x.last[s.tail.class[k]] = max(x.last[s.tail.class[k]], s.tail.time[k])
+			newest = max(newest, s.tail.time[k])
+			x.last[s.tail.class[k]] = newest
 		}
 	}
 	return nil
@@ -95,8 +97,8 @@ func (x *partLosses) turned(classes []string) (Sense, bool) {
 }
 
 // turned looks for labels that look inverted or one-sided: all of these records, which stand in the order of their
-// times, or the newest half of them, quarter and so on. last has the latest time of any record of a class. It reports
-// whether it found any.
+// times, or the newest half of them, quarter and so on. last has, for each class, the latest time of any record that
+// was learnt before its last one. It reports whether it found any.
 func turned(all []classLosses, classes []string, last []int64) (Sense, bool) {
 	for ; ; all = all[len(all)/2:] {
 		s := senseOf(all, len(classes))
@@ -111,9 +113,9 @@ func turned(all []classLosses, classes []string, last []int64) (Sense, bool) {
 }
 
 // cease looks for a class of which there is no record, where the model as published expects leastCeased among at least
-// leastSense. A record of the class that is newer than the oldest of these says that its labels come at other times, as
-// where those of one class come once a night. Of more than two classes one may well cease for a while, as they do on
-// covtype.
+// leastSense. A record of the class that was learnt behind one that is newer than the oldest of these says that its
+// labels come at other times, as where those of one class come hours later. Of more than two classes one may well cease
+// for a while, as they do on covtype.
 func (s *Sense) cease(all []classLosses, classes []string, last []int64) {
 	if len(all) < leastSense || len(classes) != 2 {
 		return

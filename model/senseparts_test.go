@@ -14,6 +14,13 @@ import (
 func TestInvertedLabelsOfOnePartitionAreSeen(t *testing.T) {
 	modeltest.Computes(t)
 	ceased := func(b *model.Batch) { clear(b.Label) }
+	later := func(b *model.Batch) { // labels of the first class come 1,200 records after those of the second
+		for i, c := range b.Label {
+			if c == 0 {
+				b.Time[i] -= int64(1200 * time.Second)
+			}
+		}
+	}
 	for _, c := range []struct {
 		name       string
 		partitions int
@@ -29,6 +36,7 @@ func TestInvertedLabelsOfOnePartitionAreSeen(t *testing.T) {
 		{"no label of the class from the start", 5, ceased, ceased, 1500, ""},
 		{"too few to tell", 2, nil, invert, 200, ""},
 		{"as they were", 2, nil, nil, 1500, ""},
+		{"one class later than the other", 2, later, later, 2500, ""},
 		{"of another population", 5, invert, invert, 1500, ""},
 	} {
 		spec := newSpec(nil)

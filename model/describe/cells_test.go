@@ -174,6 +174,16 @@ func TestWhatFitRefusesIsNotChosen(t *testing.T) {
 			t.Errorf("%s, named as the id: %v", c.what, named.Warnings)
 		}
 	}
+	closed := make(seconds) // a column of times that hardly any record has, all of them readable
+	for i := range closed {
+		if closed[i][3].text = ""; i%600 == 0 {
+			closed[i][3].text = fmt.Sprintf("2026-02-%02dT10:00:00Z", 1+i/600)
+		}
+	}
+	d = formed(t, columns, []Format{{}, {}, {}, {Time: true}, {}}, Options{}, closed)
+	if says(d, "x", WarnTime, "outside") {
+		t.Errorf("two readable times: %v", d.Warnings)
+	}
 	powers := make(seconds)
 	for i := range powers {
 		powers[i][3].text = fmt.Sprintf("%de+2%02d", 1+i*7919%9973, i%90)

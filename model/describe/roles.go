@@ -153,7 +153,7 @@ func (d *Description) roles(t Table, profiles []profile) {
 				"2026-02-24, and 'derive' makes features of them", p.noTime)
 		case p.isID(col.Name, t.format(c)):
 			col.Role, col.Why = Left, anID
-		case t.format(c).Time && p.distinctShare() > 0.5:
+		case t.format(c).Time && p.stamps < p.present() && p.distinctShare() > 0.5:
 			col.Role, col.Why = Left, "times of which some cannot be read"
 			d.warn(col.Name, WarnTime, "holds times outside 1678 to 2261, such as %q, in %s of %s records: `fit` reads no time "+
 				"from them", p.noTime, count(p.present()-p.stamps), count(p.present()))

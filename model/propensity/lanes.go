@@ -2,8 +2,8 @@ package propensity
 
 import "math"
 
-// The sums of the two-class path over horizons and cards, four numbers at once where the processor can (lanes). The
-// plain loops give the same bits, so that states and scores do not depend on the processor.
+// The sums, sigmoids and edges of the two-class path, four numbers at once where the processor can (lanes). The plain
+// loops give the same bits on the same processor. math.Exp has others where it cannot fuse.
 
 // everyCard is the mask of a weight that all cards use.
 var everyCard = maskOf(cards)

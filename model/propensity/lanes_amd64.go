@@ -6,7 +6,7 @@ import "golang.org/x/sys/cpu"
 var lanes = cpu.X86.HasAVX2
 
 // fused says that math.Exp has the bits of sigmoidLanes and expLanes, which fuse multiplications and additions.
-var fused = cpu.X86.HasAVX2 && cpu.X86.HasFMA
+var fused = cpu.X86.HasAVX && cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
 // logLanes is logs of whole fours, up to the first four of which some number is not a normal positive one. It returns
 // how many numbers are done.

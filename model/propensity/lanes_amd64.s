@@ -1,7 +1,7 @@
 #include "textflag.h"
 
-// All lanes do what the plain functions of lanes.go do, in the same order and without fused operations: each lane has
-// the bits of the plain number.
+// All lanes do what the plain functions of lanes.go do, in the same order: each lane has the bits of the plain number.
+// None has fused operations but EXP, which fuses where math.Exp does.
 
 DATA lanes<>+0x00(SB)/8, $0x00000000000000fe // of the leading seven bits, twice
 DATA lanes<>+0x08(SB)/8, $0x000fffffffffffff // fraction

@@ -144,7 +144,7 @@ func TestRecordsWaitOnlyWithALabelTopic(t *testing.T) {
 		t.Errorf("options %+v", o)
 	}
 	o = stage(t, full+"topics: {labels: outcomes}\n").Spec.Options
-	if o.WaitBytes != 256<<20 || o.ExpireAs != model.Unlabelled || !o.Correct {
+	if o.WaitBytes != 320<<20 || o.ExpireAs != model.Unlabelled || !o.Correct {
 		t.Errorf("options %+v", o)
 	}
 }

@@ -42,7 +42,7 @@ func freeDesk(s *Service) *desk {
 func give(s *Service, parts []scored) {
 	for _, p := range parts {
 		if p.desk.at.decoder.Release() {
-			p.desk.batch, p.desk.text = model.Batch{}, nil
+			continue // its other buffers are as large: it is left behind
 		}
 		p.desk.carry.Release()
 		s.desks.Put(p.desk)
