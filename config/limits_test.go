@@ -138,7 +138,7 @@ func TestDefaultsOfWhatIsLeftOut(t *testing.T) {
 		}
 	}
 	week := Labels{Window: Duration(7 * 24 * time.Hour), OnExpiry: OnExpiryDrop, Late: LateCorrect, Match: MatchNewest,
-		MaxBytes: 256 << 20}
+		MaxBytes: 320 << 20}
 	for text, change := range map[string]func(l *Labels){
 		"labels:\n":                     func(*Labels) {},
 		"topics: {labels: l}\n":         func(*Labels) {},
