@@ -36,7 +36,7 @@ func TestLintSaysHowManyRecordsWait(t *testing.T) {
 	if got := say(""); got != "" {
 		t.Errorf("without labels: %q", got)
 	}
-	got := say("labels: {window: 7d}\ntopics: {partitions: 2}\n")
+	got := say("labels: {window: 7d, max_bytes: 256MiB}\ntopics: {partitions: 2}\n")
 	m := regexp.MustCompile(`room for (\d+) .* some (\d+) where .*: ([\d.]+) to ([\d.]+) events .* 7d; 100 a second ` +
 		`need some (\d+)MiB in each of 2 partitions`).FindStringSubmatch(got)
 	if m == nil {
