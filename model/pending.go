@@ -122,7 +122,7 @@ func (s *pendingStore) evict() *waiting {
 			repack(&s.entryQueue, p, s.first) // its bytes are free a quarter at a time
 			continue
 		}
-		if !s.squeeze() {
+		if !squeeze(s) {
 			return s.pop()
 		}
 	}
@@ -137,7 +137,7 @@ const squeezed = 16
 
 // squeeze packs the oldest part anew of which so many records have left, where so many of all have. The part in which
 // the queue begins is about to go. It returns false where there is none.
-func (s *pendingStore) squeeze() bool {
+func squeeze(s *pendingStore) bool {
 	if s.gone*squeezed <= s.live {
 		return false
 	}
