@@ -200,8 +200,8 @@ func TestMisfitBySlowSums(t *testing.T) {
 	}
 }
 
-// TestLeanIsThePlantedSlope: log-odds that are half as steep as they ought to be have the slope 1, those that are twice
-// as steep -1/2, and right ones none.
+// TestLeanIsThePlantedSlope: log-odds that are half as steep as they ought to be have the slope 1, log-odds that are
+// twice as steep -1/2, and right ones none.
 func TestLeanIsThePlantedSlope(t *testing.T) {
 	foretold := func(row Row) float64 { return 1 / (1 + math.Exp(.3-2*row[0])) }
 	for _, by := range []float64{-.5, 0, 1} {

@@ -2,7 +2,7 @@ package model
 
 import "fmt"
 
-// PartMisfit is the name of the part of a Model of files that holds what its scorecard does not fit, in the form of the
+// PartMisfit is the name of the part of a Model of files that holds the misfit of its scorecard, in the form of the
 // section of a state. It is there where Options.Interval asks for it.
 const PartMisfit = "misfit"
 

@@ -14,7 +14,7 @@ import (
 func TestInvertedLabelsOfOnePartitionAreSeen(t *testing.T) {
 	modeltest.Computes(t)
 	ceased := func(b *model.Batch) { clear(b.Label) }
-	later := func(b *model.Batch) { // labels of the first class come 1,200 records after those of the second
+	later := func(b *model.Batch) { // labels of the first class come 1,200 records after labels of the second
 		for i, c := range b.Label {
 			if c == 0 {
 				b.Time[i] -= int64(1200 * time.Second)

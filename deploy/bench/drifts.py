@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Streams of river that change and that do not: what the alarms find, and what one fixed memory would have done.
+"""Streams of river that change and that do not: the alarms, and the log-loss of each fixed memory.
 
 usage: drifts.py LIFTSTREAM FOLDER [NAME...] [--method lift] [--fixed 200 1000 5000 0]
 

@@ -18,7 +18,7 @@ type quickLifts struct {
 	none []float64                 // counts of no cell
 }
 
-// quickFigures are those of four features.
+// quickFigures are the figures of four features.
 type quickFigures struct {
 	ref    [quickWidth]float64 // X of towards
 	base   [quickWidth]float64 // sum of the base log-odds of the target

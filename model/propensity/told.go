@@ -13,7 +13,7 @@ type everyRecord struct {
 	both     []float64 // horizons x horizons: overlap of all records, the shorter horizon innermost
 }
 
-// everyHorizon holds those of one horizon.
+// everyHorizon holds the figures of one horizon.
 type everyHorizon struct {
 	records float64 // inverse weight of a record that is learnt now: it makes records of the counts
 	share   float64 // the same over the number of all records: it makes shares of the counts

@@ -133,7 +133,7 @@ func TestAheadTakesTheSharesOfTheNewest(t *testing.T) {
 // TestAheadWeighsRecords: where half of the newest records go the other way, their weights say what the trees gain.
 func TestAheadWeighsRecords(t *testing.T) {
 	for _, c := range []struct {
-		turned float64 // weight of those that go the other way; the others have the rest of 2
+		turned float64 // weight of the records that go the other way; the others have the rest of 2
 		gains  bool
 	}{{.1, true}, {1.9, false}} {
 		at := 0

@@ -9,9 +9,9 @@ import (
 	"liftstream/model"
 )
 
-// desk is what the records of a request are decoded, and their scores encoded, with. The next request has it again, so
-// one of few records costs neither the readers of its columns nor the buffers of its scores. After an error it is left
-// behind.
+// desk has the readers and buffers by which the records of a request are decoded and their scores encoded. The next
+// request has it again, so a request of few records costs neither the readers of its columns nor the buffers of its
+// scores. After an error it is left behind.
 type desk struct {
 	reader *file.JSONReader
 	forms  map[form]*coders
@@ -24,7 +24,7 @@ type desk struct {
 // form says which columns records may lack, and which of their own they have.
 type form struct{ part, id, time bool }
 
-// coders are those of one form.
+// coders are the decoder and the encoder of one form.
 type coders struct {
 	decoder *codec.Decoder
 	encoder *codec.ScoreEncoder
@@ -105,7 +105,7 @@ func (d *desk) table(o codec.Options, rows int) (*codec.Table, error) {
 	return nil, errors.New("there are no records")
 }
 
-// coders returns those of a form.
+// coders returns the coders of a form.
 func (d *desk) coders(s *Service, of form) (*coders, error) {
 	if c := d.forms[of]; c != nil {
 		return c, nil

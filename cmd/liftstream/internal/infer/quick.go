@@ -3,7 +3,7 @@ package infer
 import "strconv"
 
 // quick reads requests of the usual form in one pass. Where it says no, encoding/json reads the request: it knows the
-// others, and what is wrong with them. What quick reads, encoding/json would read alike.
+// others, and names their faults. encoding/json reads alike each request that quick reads.
 type quick struct {
 	b     []byte
 	i     int                // the next byte

@@ -52,7 +52,7 @@ func askedFor() (out [][2]string) {
 	return out
 }
 
-// TestNoRequestKnowsThoseBefore: an answer is that of a service that has answered nobody yet, whatever others were
+// TestNoRequestKnowsThoseBefore: an answer is that of a service that has answered nobody yet, whichever others were
 // asked for before it and beside it.
 func TestNoRequestKnowsThoseBefore(t *testing.T) {
 	const many = "http: {score: {rate: 0, requests: 64}}\n"
