@@ -165,6 +165,9 @@ func Visit[C Component](e *Evidence, empty func() C, visit func(partition int32,
 	return nil
 }
 
+// Foretells reports whether anybody asks for Foretold.
+func (e *Evidence) Foretells() bool { return e.held != nil }
+
 // Foretold takes note of the propensities, by class, that the Fit of a scorecard without states has foretold for record
 // i before it learnt the record, or from the others alone. p is not kept.
 func (e *Evidence) Foretold(i int, p []float64) {

@@ -250,6 +250,9 @@ func (w *whole) choose(ctx context.Context, s *Scorecard) (setting, error) {
 			}
 		}
 	}
+	if !w.ev.Foretells() {
+		return best, nil
+	}
 	p := make([]float64, w.classes)
 	for f, d := range held {
 		for n, i := range w.rows {
